@@ -1,0 +1,45 @@
+# Two commands for newcomers: `make demo` and `make test`. Each sets up its own environment in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test check format lock clean
+
+demo: $(VENV)/.run
+	$(BIN)/onlooker demo
+
+test: $(VENV)/.dev check
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Pins with hashes, no addresses. Needs `uv` on the path; run it after changing the dependencies.
+LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links pyproject.toml requirements/build.in
+lock:
+	$(LOCK) --extra dev -o requirements/dev.txt
+	$(LOCK) -c requirements/dev.txt -o requirements/run.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@PYTHON="$(PYTHON)" sh scripts/make_venv.sh $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml requirements/run.txt
+	$(PIP_INSTALL) --require-hashes -r requirements/run.txt
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	$(PIP_INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@

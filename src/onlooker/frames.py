@@ -1,0 +1,137 @@
+"""From a long table, one row per offered arm, to a log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.types import Features, Ids, Index
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def log_from_frame(
+    frame: Any,
+    *,
+    round: str,
+    chosen: str,
+    arm: str | None,
+    features: Sequence[str] | None,
+    order_by: str | None,
+) -> BanditLog:
+    """See `BanditLog.from_frame`."""
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
+    keys = [name for name in (round, chosen, arm, order_by) if name is not None]
+    names = _feature_columns(table, keys) if features is None else list(features)
+    for name in [*keys, *names]:
+        _check_column(table, name)
+    if not len(table):
+        raise InputError("the table has no rows: nothing was offered")
+
+    ids, first, group = _group_rounds(table[round].to_numpy())
+    rank = np.argsort(first, kind="stable") if order_by is None else _rounds_in_time(table, order_by, group, first)
+    place = np.empty(len(ids), dtype=np.int64)
+    place[rank] = np.arange(len(ids))
+    group = place[group]
+    order = np.argsort(group, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(ids)))]).astype(np.int64)
+    round_ids = ids[rank]
+    in_order = None if np.array_equal(order, np.arange(len(order))) else order
+    picks = _picks(table[chosen], chosen, order, offsets, round_ids)
+    return BanditLog(
+        _feature_rows(table, names, in_order),
+        offsets,
+        picks,
+        feature_names=names,
+        round_ids=round_ids,
+        arm_ids=None if arm is None else table[arm].to_numpy()[order],
+    )
+
+
+def _feature_columns(table: nw.DataFrame[Any], keys: Sequence[str]) -> list[str]:
+    import narwhals as nw
+
+    others = [name for name in table.columns if name not in keys]
+    names = [name for name in others if table[name].dtype.is_numeric() or table[name].dtype == nw.Boolean]
+    if not names:
+        found = f" (not numbers: {others[:5]})" if others else ""
+        raise InputError(f"the table has no numeric column besides {list(keys)}{found}: name the features")
+    return names
+
+
+def _check_column(table: nw.DataFrame[Any], name: str) -> None:
+    if name not in table.columns:
+        raise InputError(f"the table has no column {name!r}: it has {table.columns[:20]}")
+    missing = np.flatnonzero(table[name].is_null().to_numpy())
+    if len(missing):
+        raise InputError(f"column {name!r}, row {missing[0]} is missing: fill it in or leave the round out")
+
+
+def _group_rounds(values: Ids) -> tuple[Ids, Index, Index]:
+    """Distinct round ids, the row where each first appears, and the round of every row."""
+    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
+    starts = np.concatenate([[0], changes])
+    try:
+        ids, first, group = np.unique(values[starts], return_index=True, return_inverse=True)
+    except TypeError as error:
+        raise InputError("the round column mixes text and numbers: make its ids one kind") from error
+    runs = np.diff(np.concatenate([starts, [len(values)]]))
+    return ids, starts[first], np.repeat(group, runs)
+
+
+def _rounds_in_time(table: nw.DataFrame[Any], order_by: str, group: Index, first: Index) -> Index:
+    """Rounds by falling age; ties keep the order of appearance."""
+    times = table[order_by].to_numpy()
+    differs = np.flatnonzero(times != times[first][group])
+    if len(differs):
+        row = int(differs[0])
+        raise InputError(
+            f"column {order_by!r}, row {row} is {times[row]}, but the same round has {times[first[group[row]]]} "
+            f"in row {first[group[row]]}: a round happens at one time"
+        )
+    by_appearance = np.argsort(first, kind="stable")
+    return np.asarray(by_appearance[np.argsort(times[first][by_appearance], kind="stable")])
+
+
+def _picks(series: nw.Series[Any], name: str, order: Index, offsets: Index, round_ids: Ids) -> Index:
+    values = series.to_numpy()
+    flags = values.astype(bool) if values.dtype != object else np.array([bool(value) for value in values])
+    odd = np.flatnonzero(values != flags)
+    if len(odd):
+        raise InputError(
+            f"column {name!r}, row {odd[0]} is {values[odd[0]]!r}: use 1 for the pick and 0 for the others"
+        )
+    flags = flags[order]
+    counts = np.add.reduceat(flags.astype(np.int64), offsets[:-1])
+    wrong = np.flatnonzero(counts != 1)
+    if len(wrong):
+        t = int(wrong[0])
+        found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
+        raise InputError(f"round {round_ids[t]!r} has {found} in column {name!r}: exactly one row of a round is 1")
+    return np.asarray(np.flatnonzero(flags) - offsets[:-1], dtype=np.int64)
+
+
+def _feature_rows(table: nw.DataFrame[Any], names: Sequence[str], order: Index | None) -> Features:
+    columns: list[NDArray[Any]] = []
+    for name in names:
+        values = table[name].to_numpy()
+        if not (np.issubdtype(values.dtype, np.number) or values.dtype == bool):
+            raise InputError(f"column {name!r} holds {table[name].dtype}, not numbers: encode it or leave it out")
+        columns.append(values)
+    single = all(values.dtype == np.float32 for values in columns)
+    shape = (len(table), len(names))
+    rows: Features = np.empty(shape, dtype=np.float32) if single else np.empty(shape, dtype=np.float64)
+    for j, values in enumerate(columns):
+        rows[:, j] = values if order is None else values[order]
+    return rows

@@ -1,0 +1,348 @@
+"""The bandit log: what was offered and what was picked, oldest round first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlooker import ragged
+from onlooker.errors import InputError
+from onlooker.types import Features, Ids, Index
+
+
+_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids")
+
+
+class BanditLog:
+    """Offers and picks of a learner, ragged and immutable.
+
+    Parameters
+    ----------
+    features
+        One row per offered arm, shape (rows, d), float32 or float64. Kept without a copy where that is possible.
+    offsets
+        Shape (N + 1,): round `t` offers the rows `offsets[t]` to `offsets[t + 1] - 1`.
+    chosen
+        Shape (N,): position of the pick within its round.
+    feature_names, round_ids, arm_ids
+        Names, kept as they are: one per feature, per round and per row.
+
+    Examples
+    --------
+    Two rounds, of two and of three arms:
+
+    >>> import numpy as np
+    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.5, 0.0], [0.0, 0.0]])
+    >>> log = BanditLog(features, offsets=[0, 2, 5], chosen=[1, 0], feature_names=["price", "speed"])
+    >>> log
+    BanditLog(2 rounds, 2 to 3 arms, 2 features, float64)
+    >>> log.arms(1)
+    array([[1. , 1. ],
+           [0.5, 0. ],
+           [0. , 0. ]])
+    >>> log[1:].n_rounds
+    1
+    """
+
+    __slots__ = _PARTS
+
+    features: Features
+    """One row per offered arm, shape (rows, d)."""
+    offsets: Index
+    """Where each round's rows begin, shape (N + 1,)."""
+    chosen: Index
+    """Position of the pick within its round, shape (N,)."""
+    feature_names: tuple[str, ...] | None
+    """One name per feature, or None."""
+    round_ids: Ids | None
+    """One id per round, or None."""
+    arm_ids: Ids | None
+    """One id per row, or None."""
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        offsets: ArrayLike,
+        chosen: ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        round_ids: ArrayLike | None = None,
+        arm_ids: ArrayLike | None = None,
+    ) -> None:
+        rows = _as_features(features)
+        bounds = _as_index(offsets, "offsets")
+        picks = _as_index(chosen, "chosen")
+        _check_rounds(len(rows), bounds, picks)
+        _check_finite(rows, bounds, feature_names)
+        _fill(
+            self,
+            rows,
+            bounds,
+            picks,
+            _as_names(feature_names, rows.shape[1]),
+            _as_ids(round_ids, len(picks), "round_ids"),
+            _as_ids(arm_ids, len(rows), "arm_ids"),
+        )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a BanditLog is immutable: make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a BanditLog is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, tuple(getattr(self, name) for name in _PARTS)
+
+    @classmethod
+    def from_dense(
+        cls,
+        X: ArrayLike,
+        chosen: ArrayLike,
+        mask: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> BanditLog:
+        """Take an array of shape (N, K, d); `mask` of shape (N, K) is true where an arm was offered.
+
+        `chosen` counts among all K arms. Without a mask nothing is copied.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.arange(12.0).reshape(2, 3, 2)
+        >>> log = BanditLog.from_dense(X, chosen=[2, 0], mask=[[True, False, True], [True, True, True]])
+        >>> log.offsets, log.chosen
+        (array([0, 2, 5]), array([1, 0]))
+        """
+        dense = np.asarray(X)
+        if dense.ndim != 3:
+            raise InputError(f"X has shape {dense.shape}: pass an array of shape (rounds, arms, features)")
+        n_rounds, n_arms, n_features = dense.shape
+        picks = _as_index(chosen, "chosen")
+        if len(picks) != n_rounds:
+            raise InputError(f"chosen has {len(picks)} entries, but X has {n_rounds} rounds: pass one pick a round")
+        rows = dense.reshape(n_rounds * n_arms, n_features)
+        if mask is None:
+            offsets = np.arange(n_rounds + 1, dtype=np.int64) * n_arms
+            return cls(rows, offsets, picks, feature_names=feature_names)
+        offered = np.asarray(mask, dtype=bool)
+        if offered.shape != (n_rounds, n_arms):
+            raise InputError(f"mask has shape {offered.shape}, X offers {(n_rounds, n_arms)}: make them the same")
+        outside = np.flatnonzero((picks < 0) | (picks >= n_arms))
+        if len(outside):
+            t = int(outside[0])
+            raise InputError(f"round {t} picks position {picks[t]}, but X has {n_arms} arms: count from 0")
+        hidden = np.flatnonzero(~offered[np.arange(n_rounds), picks])
+        if len(hidden):
+            t = int(hidden[0])
+            raise InputError(f"round {t} picks arm {picks[t]}, which the mask says was not offered")
+        offsets = np.concatenate([[0], np.cumsum(offered.sum(axis=1))]).astype(np.int64)
+        positions = np.cumsum(offered, axis=1)[np.arange(n_rounds), picks] - 1
+        return cls(rows[offered.ravel()], offsets, positions, feature_names=feature_names)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        round: str = "round",
+        chosen: str = "chosen",
+        arm: str | None = None,
+        features: Sequence[str] | None = None,
+        order_by: str | None = None,
+    ) -> BanditLog:
+        """Take a long table (pandas, polars, pyarrow): one row per offered arm.
+
+        Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
+        next to each other. `chosen` is 0/1 or boolean, with exactly one pick a round. `features` defaults to every
+        other numeric column.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> table = pa.table({"round": ["a", "a", "b", "b"], "chosen": [0, 1, 1, 0], "price": [9.0, 7.0, 5.0, 8.0]})
+        >>> log = BanditLog.from_frame(table)
+        >>> log.chosen, log.feature_names
+        (array([1, 0]), ('price',))
+        """
+        from onlooker.frames import log_from_frame
+
+        return log_from_frame(frame, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, N."""
+        return len(self.chosen)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return int(self.features.shape[1])
+
+    @property
+    def n_arms(self) -> Index:
+        """How many arms each round offers, shape (N,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def chosen_rows(self) -> Index:
+        """Row of each round's pick in `features`, shape (N,)."""
+        return self.offsets[:-1] + self.chosen
+
+    def __len__(self) -> int:
+        return self.n_rounds
+
+    def arms(self, t: int) -> Features:
+        """Feature rows that round `t` offers, as a view; negative rounds count from the end."""
+        n = self.n_rounds
+        if not -n <= t < n:
+            raise IndexError(f"round {t} of a log with {n} rounds")
+        t %= n
+        return self.features[self.offsets[t] : self.offsets[t + 1]]
+
+    def suffix(self, T: int) -> BanditLog:
+        """Leave out the first `T` rounds, as a view."""
+        if not 0 <= T <= self.n_rounds:
+            raise InputError(f"a suffix from round {T} of a log with {self.n_rounds} rounds: T must lie within it")
+        return self[T:]
+
+    def __getitem__(self, rounds: slice | Sequence[int] | NDArray[Any]) -> BanditLog:
+        """Select rounds: a slice of step one is a view, anything else gathers the rows that it needs."""
+        if isinstance(rounds, slice):
+            start, stop, step = rounds.indices(self.n_rounds)
+            if step == 1:
+                return self._range(start, max(start, stop))
+            return self._gather(np.arange(start, stop, step))
+        if np.ndim(rounds) == 0:
+            raise TypeError(f"log[{rounds}] is one round: use log.arms({rounds}) and log.chosen[{rounds}]")
+        return self._gather(np.arange(self.n_rounds)[np.asarray(rounds)])
+
+    def _range(self, start: int, stop: int) -> BanditLog:
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return _restore(
+            self.features[first:last],
+            self.offsets[start : stop + 1] - first,
+            self.chosen[start:stop],
+            self.feature_names,
+            None if self.round_ids is None else self.round_ids[start:stop],
+            None if self.arm_ids is None else self.arm_ids[first:last],
+        )
+
+    def _gather(self, rounds: Index) -> BanditLog:
+        sizes = self.n_arms[rounds]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][rounds] - offsets[:-1], sizes)
+        return _restore(
+            self.features[rows],
+            offsets,
+            self.chosen[rounds],
+            self.feature_names,
+            None if self.round_ids is None else self.round_ids[rounds],
+            None if self.arm_ids is None else self.arm_ids[rows],
+        )
+
+    def __repr__(self) -> str:
+        sizes = self.n_arms
+        few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
+        arms = f"{many} arms" if few == many else f"{few} to {many} arms"
+        return f"BanditLog({self.n_rounds} rounds, {arms}, {self.n_features} features, {self.features.dtype})"
+
+
+def _fill(log: BanditLog, *parts: object) -> None:
+    """Set the slots, in the order of `_PARTS`; arrays become read-only views."""
+    for name, value in zip(_PARTS, parts, strict=True):
+        object.__setattr__(log, name, _read_only(value) if isinstance(value, np.ndarray) else value)
+
+
+def _restore(*parts: object) -> BanditLog:
+    """Make a log of parts that were checked before."""
+    log = BanditLog.__new__(BanditLog)
+    _fill(log, *parts)
+    return log
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _as_features(features: ArrayLike) -> Features:
+    array = np.asarray(features)
+    if array.ndim != 2:
+        raise InputError(f"features has shape {array.shape}: pass one row per offered arm, shape (rows, features)")
+    if array.shape[1] == 0:
+        raise InputError("features has no columns: nothing describes the arms")
+    if array.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(array)
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
+        raise InputError(f"features has dtype {array.dtype}: pass real numbers")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _as_index(values: ArrayLike, name: str) -> Index:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}: pass one dimension")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name} has dtype {array.dtype}: pass whole numbers")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InputError("feature_names must be a sequence of strings")
+    if len(names) != n_features:
+        raise InputError(f"feature_names has {len(names)} names for {n_features} features")
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError(f"feature_names has {twice!r} twice: names must differ")
+    return tuple(str(name) for name in names)
+
+
+def _as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:
+    if ids is None:
+        return None
+    array = np.asarray(ids)
+    if array.shape != (size,):
+        raise InputError(f"{name} has shape {array.shape}, but {size} ids are needed")
+    return array
+
+
+def _check_rounds(n_rows: int, offsets: Index, chosen: Index) -> None:
+    if len(offsets) != len(chosen) + 1:
+        raise InputError(f"offsets has {len(offsets)} entries for {len(chosen)} rounds: pass one more than rounds")
+    if offsets[0] != 0 or offsets[-1] != n_rows:
+        raise InputError(f"offsets runs from {offsets[0]} to {offsets[-1]}, but must run from 0 to {n_rows} rows")
+    sizes = np.diff(offsets)
+    empty = np.flatnonzero(sizes <= 0)
+    if len(empty):
+        raise InputError(f"round {empty[0]} offers no arm: leave such rounds out")
+    wrong = np.flatnonzero((chosen < 0) | (chosen >= sizes))
+    if len(wrong):
+        t = int(wrong[0])
+        raise InputError(f"round {t} picks position {chosen[t]}, but offers {sizes[t]} arms (positions count from 0)")
+
+
+def _check_finite(features: Features, offsets: Index, feature_names: Sequence[str] | None) -> None:
+    for start, stop in ragged.blocks(offsets, features.shape[1]):
+        first = int(offsets[start])
+        block = features[first : offsets[stop]]
+        # A sum is finite only if every term is, and needs no second array; overflow falls through to the exact test.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum()):
+                continue
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = int(bad[0][0]) + first, int(bad[0][1])
+            t = int(np.searchsorted(offsets, row, side="right")) - 1
+            name = repr(feature_names[column]) if feature_names else str(column)
+            raise InputError(
+                f"round {t}, arm {row - offsets[t]}, feature {name} is {features[row, column]}: "
+                "fill missing values in or leave the round out"
+            )

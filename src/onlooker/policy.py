@@ -1,0 +1,148 @@
+"""A linear policy: score every offered arm by `<x, theta>`, choose the best."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker import ragged
+from onlooker.errors import InputError
+from onlooker.files import write_text
+from onlooker.log import BanditLog
+from onlooker.types import Index, Vector
+
+SCHEMA = "onlooker.policy/1"
+"""Written into every saved policy; a file with another one is refused."""
+
+
+class LinearPolicy:
+    """Score `<x, theta>`; the first of equal best arms is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog.from_dense(np.array([[[1.0, 0.0], [0.0, 1.0]]]), chosen=[0])
+    >>> policy = LinearPolicy([0.0, 2.0])
+    >>> policy.choose(log)
+    array([1])
+    >>> policy.probabilities(log).round(3)
+    array([0.119, 0.881])
+    """
+
+    __slots__ = ("feature_names", "theta")
+
+    theta: Vector
+    """Weight of each feature, shape (d,)."""
+    feature_names: tuple[str, ...] | None
+    """One name per weight, or None: then features are matched by position."""
+
+    def __init__(self, theta: ArrayLike, feature_names: Sequence[str] | None = None) -> None:
+        weights = np.array(theta, dtype=np.float64)
+        if weights.ndim != 1 or not len(weights):
+            raise InputError(f"theta has shape {weights.shape}: pass one weight per feature")
+        if not np.isfinite(weights).all():
+            raise InputError(f"theta[{np.flatnonzero(~np.isfinite(weights))[0]}] is not finite")
+        if feature_names is not None and len(feature_names) != len(weights):
+            raise InputError(f"theta has {len(weights)} weights, but there are {len(feature_names)} feature names")
+        weights.flags.writeable = False
+        object.__setattr__(self, "theta", weights)
+        object.__setattr__(self, "feature_names", None if feature_names is None else tuple(feature_names))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a LinearPolicy is immutable: make a new one instead of setting {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearPolicy, (self.theta, self.feature_names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LinearPolicy):
+            return NotImplemented
+        return self.feature_names == other.feature_names and np.array_equal(self.theta, other.theta)
+
+    def __hash__(self) -> int:
+        return hash((self.theta.tobytes(), self.feature_names))
+
+    def __repr__(self) -> str:
+        return f"LinearPolicy({len(self.theta)} features, |theta| = {np.linalg.norm(self.theta):.4g})"
+
+    def scores(self, log: BanditLog) -> Vector:
+        """Score of every offered arm, one per row of `log.features`."""
+        theta = self._aligned(log)
+        scores = np.empty(len(log.features))
+        for start, stop in ragged.blocks(log.offsets, log.n_features):
+            rows = slice(log.offsets[start], log.offsets[stop])
+            np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
+        return scores
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round, shape (N,)."""
+        return ragged.argmax(self.scores(log), log.offsets)
+
+    def probabilities(self, log: BanditLog) -> Vector:
+        """Softmax of the scores within every round, one per row of `log.features`."""
+        return ragged.softmax(self.scores(log), log.offsets)
+
+    def _aligned(self, log: BanditLog) -> Vector:
+        """Theta in the order of the log's features: by name where both have names, else by position."""
+        if self.feature_names is not None and log.feature_names is not None:
+            where = {name: position for position, name in enumerate(self.feature_names)}
+            absent = [name for name in self.feature_names if name not in log.feature_names]
+            unknown = [name for name in log.feature_names if name not in where]
+            if absent or unknown:
+                raise InputError(
+                    "the policy and the log have different features: "
+                    + "; ".join(
+                        part
+                        for part in (
+                            f"the log lacks {absent[:5]}" if absent else "",
+                            f"the policy does not know {unknown[:5]}" if unknown else "",
+                        )
+                        if part
+                    )
+                )
+            return self.theta[[where[name] for name in log.feature_names]]
+        if len(self.theta) != log.n_features:
+            raise InputError(f"the policy has {len(self.theta)} features, but the log has {log.n_features}")
+        return self.theta
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy as JSON; `load` gives back exactly the same numbers.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     policy = LinearPolicy([0.1, 0.2], feature_names=["price", "speed"])
+        ...     policy.save(f"{folder}/policy.json")
+        ...     LinearPolicy.load(f"{folder}/policy.json") == policy
+        True
+        """
+        names = None if self.feature_names is None else list(self.feature_names)
+        document = {"schema": SCHEMA, "theta": self.theta.tolist(), "feature_names": names}
+        write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
+        """Read a policy that `save` wrote. Nothing in the file is run."""
+        try:
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}: is not a policy file, its JSON does not parse") from error
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise InputError(f"{path}: is not a policy file of schema {SCHEMA!r}, as written by LinearPolicy.save")
+        theta, names = document.get("theta"), document.get("feature_names")
+        named = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
+        if not (isinstance(theta, list) and all(type(value) in {int, float} for value in theta) and named):
+            raise InputError(f"{path}: 'theta' must be a list of numbers and 'feature_names' a list of strings or null")
+        try:
+            return cls(theta, names)
+        except (InputError, OverflowError) as error:
+            raise InputError(f"{path}: {error}") from error

@@ -1,0 +1,21 @@
+"""Names for the arrays that travel between the modules."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Features = NDArray[np.float32] | NDArray[np.float64]
+"""One row per offered arm, shape (rows, d)."""
+
+Vector = NDArray[np.float64]
+"""One number per feature (or per round)."""
+
+Matrix = NDArray[np.float64]
+"""Shape (d, d) unless said otherwise."""
+
+Index = NDArray[np.int64]
+"""Positions, counts and offsets."""
+
+Ids = NDArray[Any]
+"""Names of rounds or arms, kept as they came."""
