@@ -12,7 +12,6 @@ from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.types import Features, Ids, Index
 
-
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids")
 
 

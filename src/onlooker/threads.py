@@ -1,0 +1,54 @@
+"""How many threads to use, and mapping over blocks in a fixed order.
+
+Compiled kernels release the interpreter's lock, so plain threads run them side by side. Results come back in the order
+of the inputs: sums over them are the same for any number of threads.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from onlooker.errors import InputError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def n_threads() -> int:
+    """Threads to use: `ONLOOKER_THREADS` where it is set, else the cores that this process may run on."""
+    setting = os.environ.get("ONLOOKER_THREADS", "")
+    if setting:
+        if not setting.isdecimal() or int(setting) < 1:
+            raise InputError(f"ONLOOKER_THREADS is {setting!r}: set it to a whole number of at least 1, or unset it")
+        return int(setting)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Apply `function` to every item on the threads that there are, results in order, few items ahead.
+
+    Examples
+    --------
+    >>> list(ordered_map(str.upper, ["a", "b", "c"]))
+    ['A', 'B', 'C']
+    """
+    workers = n_threads()
+    if workers == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        pending: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                pending.append(pool.submit(function, item))
+                if len(pending) > 2 * workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
