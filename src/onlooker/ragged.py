@@ -13,8 +13,8 @@ BLOCK_VALUES = 1 << 18
 """How many feature values a block holds: 2 MB as float64, so that it stays in cache."""
 
 
-def blocks(offsets: Index, n_features: int) -> Iterator[tuple[int, int]]:
-    """Split the rounds into consecutive ranges of about `BLOCK_VALUES` feature values.
+def blocks(offsets: Index, n_features: int, values: int = BLOCK_VALUES) -> Iterator[tuple[int, int]]:
+    """Split the rounds into consecutive ranges of about `values` feature values.
 
     The split depends on the log alone, so sums taken block by block are the same whatever the number of threads.
 
@@ -24,7 +24,7 @@ def blocks(offsets: Index, n_features: int) -> Iterator[tuple[int, int]]:
     >>> list(blocks(np.array([0, 2, 5, 9]), n_features=100_000))
     [(0, 1), (1, 2), (2, 3)]
     """
-    rows = max(1, BLOCK_VALUES // max(1, n_features))
+    rows = max(1, values // max(1, n_features))
     n_rounds = len(offsets) - 1
     start = 0
     while start < n_rounds:

@@ -1,0 +1,80 @@
+"""Where the burn-in ends: rules that look at a log and say how many rounds to throw away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+
+
+@runtime_checkable
+class BurnIn(Protocol):
+    """Anything that can say where a log's suffix starts."""
+
+    def start(self, log: BanditLog) -> int:
+        """Number of rounds to throw away."""
+
+
+@dataclass(frozen=True)
+class FixedStart:
+    """Throw away the same number of rounds whatever the log."""
+
+    rounds: int = 0
+    """How many."""
+
+    def __post_init__(self) -> None:
+        if self.rounds < 0:
+            raise InputError(f"a burn-in of {self.rounds} rounds: it must not be negative")
+
+    def start(self, log: BanditLog) -> int:  # noqa: ARG002  the protocol's shape
+        """Number of rounds to throw away."""
+        return self.rounds
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """Throw away a fraction of the log."""
+
+    fraction: float
+    """Between 0 and 1, 1 excluded."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.fraction < 1:
+            raise InputError(f"a burn-in fraction of {self.fraction}: it must lie in [0, 1)")
+
+    def start(self, log: BanditLog) -> int:
+        """Number of rounds to throw away."""
+        return int(self.fraction * log.n_rounds)
+
+
+@dataclass(frozen=True)
+class PowerRule:
+    """The paper's rule: throw away `N ** exponent` rounds.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.zeros((10_000, 2, 1)), chosen=np.zeros(10_000, dtype=int))
+    >>> PowerRule(0.9).start(log)
+    3981
+    """
+
+    exponent: float = 0.9
+    """Between 0 and 1."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.exponent <= 1:
+            raise InputError(f"a burn-in exponent of {self.exponent}: it must lie in [0, 1]")
+
+    def start(self, log: BanditLog) -> int:
+        """Number of rounds to throw away."""
+        return power_start(log.n_rounds, self.exponent)
+
+
+def power_start(n_rounds: int, exponent: float) -> int:
+    """`floor(N ** exponent)`, exact where the power is a whole number."""
+    power = float(n_rounds) ** exponent
+    return min(n_rounds, int(np.floor(power * (1 + 1e-12))))

@@ -1,0 +1,77 @@
+"""How close a recovered policy comes: to the true parameter, to the best arm, to the learner's picks."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.policy import LinearPolicy
+from onlooker.types import Index
+
+
+class Policy(Protocol):
+    """Anything that chooses an arm in every round."""
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round."""
+
+
+def direction_error(a: ArrayLike, b: ArrayLike) -> float:
+    """Distance between two parameters scaled to length one; 0 is the same direction, 2 the opposite.
+
+    Examples
+    --------
+    >>> direction_error([2.0, 0.0], [5.0, 0.0])
+    0.0
+    >>> direction_error([1.0, 0.0], [-3.0, 0.0])
+    2.0
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise InputError(f"the parameters have shapes {first.shape} and {second.shape}: pass two of one length")
+    lengths = np.linalg.norm(first), np.linalg.norm(second)
+    if min(lengths) == 0:
+        raise InputError("a parameter of length zero has no direction")
+    return float(np.linalg.norm(first / lengths[0] - second / lengths[1]))
+
+
+def predictive_regret(policy: Policy | ArrayLike, theta_star: ArrayLike, test_log: BanditLog) -> float:
+    """Mean reward that `policy` misses on fresh offers, by the true parameter and without noise.
+
+    Examples
+    --------
+    >>> offers = BanditLog.from_dense(np.array([[[1.0, 0.0], [0.0, 0.5]]]), chosen=[0])
+    >>> predictive_regret([0.0, 1.0], theta_star=[1.0, 1.0], test_log=offers)
+    0.5
+    """
+    rewards = LinearPolicy(theta_star).scores(_unnamed(test_log))
+    starts = test_log.offsets[:-1]
+    best = np.maximum.reduceat(rewards, starts)
+    return float(np.mean(best - rewards[starts + _as_policy(policy).choose(test_log)]))
+
+
+def agreement(policy: Policy | ArrayLike, log: BanditLog) -> float:
+    """Fraction of the rounds in which `policy` picks what was picked.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [2.0]], [[3.0], [1.0]]]), chosen=[1, 1])
+    >>> agreement([1.0], log)
+    0.5
+    """
+    return float(np.mean(_as_policy(policy).choose(log) == log.chosen))
+
+
+def _as_policy(policy: Policy | ArrayLike) -> Policy:
+    found: Any = getattr(policy, "policy_", policy)
+    chooser: Policy = found if hasattr(found, "choose") else LinearPolicy(found)
+    return chooser
+
+
+def _unnamed(log: BanditLog) -> BanditLog:
+    """The same log matched by position: the true parameter carries no names."""
+    return BanditLog(log.features, log.offsets, log.chosen) if log.feature_names is not None else log

@@ -1,0 +1,1 @@
+"""Observers: from a log to a policy."""

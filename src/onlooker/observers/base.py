@@ -1,0 +1,91 @@
+"""What all observers share: parameters in scikit-learn's form, and predictions from the policy they found."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from onlooker.errors import InputError, NotFittedError
+from onlooker.log import BanditLog
+from onlooker.metrics import agreement
+from onlooker.policy import LinearPolicy
+from onlooker.types import Index, Vector
+
+
+class Observer:
+    """Base of the observers: `fit` sets `policy_`, everything else follows from it.
+
+    A subclass names its parameters in a keyword-only `__init__`, stores each under its own name, and learns in `fit`.
+    """
+
+    policy_: LinearPolicy
+    """The policy that was recovered."""
+
+    def fit(self, log: BanditLog) -> Self:
+        """Recover the learner's policy from its log."""
+        raise NotImplementedError
+
+    @property
+    def theta_(self) -> Vector:
+        """Weight of each feature, shape (d,)."""
+        return self._fitted().theta
+
+    def predict(self, log: BanditLog) -> Index:
+        """Position of the arm that the recovered policy chooses in every round, shape (N,)."""
+        return self._fitted().choose(as_log(log))
+
+    def predict_proba(self, log: BanditLog) -> Vector:
+        """Softmax probability of every offered arm, one per row of `log.features`."""
+        return self._fitted().probabilities(as_log(log))
+
+    def score(self, log: BanditLog) -> float:
+        """Fraction of the log's picks that the recovered policy makes too."""
+        return agreement(self._fitted(), as_log(log))
+
+    def _fitted(self) -> LinearPolicy:
+        if not hasattr(self, "policy_"):
+            raise NotFittedError(f"this {type(self).__name__} has not seen a log yet: call fit(log) first")
+        return self.policy_
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        parameters = inspect.signature(cls).parameters.values()
+        return sorted(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  scikit-learn's signature
+        """Parameters by name; with `deep`, also those of a parameter that has some of its own."""
+        found = {name: getattr(self, name) for name in self._parameter_names()}
+        if deep:
+            for name, value in list(found.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
+        return found
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters by name."""
+        for name, value in parameters.items():
+            owner, _, inner = name.partition("__")
+            if owner not in self._parameter_names():
+                raise InputError(
+                    f"{type(self).__name__} has no parameter {owner!r}: it has {', '.join(self._parameter_names())}"
+                )
+            if inner:
+                getattr(self, owner).set_params(**{inner: value})
+            else:
+                setattr(self, owner, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self)).parameters
+        changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if v is not defaults[k].default]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def as_log(log: object) -> BanditLog:
+    """Refuse what is not a log, saying how to make one."""
+    if not isinstance(log, BanditLog):
+        raise InputError(
+            f"a {type(log).__name__} is not a BanditLog: make one with BanditLog.from_frame, "
+            "BanditLog.from_dense or read_log"
+        )
+    return log

@@ -1,0 +1,210 @@
+"""Two-phase suffix imitation: throw the burn-in away, imitate the rest."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
+from onlooker.covariance import model_covariance, sandwich_covariance
+from onlooker.errors import InputError
+from onlooker.held_out import HeldOut
+from onlooker.log import BanditLog
+from onlooker.newton import Fit, minimise
+from onlooker.observers.base import Observer, as_log
+from onlooker.observers.summary import Coefficient, Summary
+from onlooker.policy import LinearPolicy
+from onlooker.softmax import SoftmaxObjective
+from onlooker.trouble import feature_labels, find_trouble, likelihood_ratio
+from onlooker.types import Matrix
+
+
+class SuffixImitation(Observer):
+    """The paper's observer: discard a burn-in, fit a linear policy to the picks after it.
+
+    Parameters
+    ----------
+    burn_in
+        Where to start: `"naive"` (keep all), `"rule"` (N^0.9, the paper's), `"auto"` (held-out, `HeldOut`), a number of
+        rounds, a fraction below 1, or any object with `start(log) -> int`, such as `PowerRule(0.8)`.
+    l2
+        Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
+    loss
+        `"softmax"`: the conditional softmax loss.
+    covariance
+        `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
+    lags
+        How many neighbours the sandwich allows for; None takes Newey and West's rule, 0 treats rounds as independent.
+
+    Attributes
+    ----------
+    policy_, theta_
+        What was recovered.
+    burn_in_
+        Rounds thrown away.
+    loss_
+        Mean softmax loss on the suffix, without the penalty.
+    n_iter_
+        Passes over the suffix that the solver made.
+    n_rounds_
+        Rounds with a choice that were imitated.
+    agreement_
+        Fraction of them where the policy picks what was picked.
+    log_likelihood_, null_log_likelihood_
+        Of their picks, under `theta_` and under uniform choice.
+    covariance_
+        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell.
+    warnings_
+        What to know before using the answer, as given by `warnings` too.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(2000, 5, 3))
+    >>> noise = np.random.default_rng(1).gumbel(size=(2000, 5))
+    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, -1.0, 0.0] + noise).argmax(axis=1))
+    >>> observer = SuffixImitation(burn_in="naive").fit(log)
+    >>> bool(np.allclose(observer.theta_, [1.0, -1.0, 0.0], atol=0.1))
+    True
+    >>> observer.score(log) > 0.5
+    True
+    """
+
+    burn_in_: int
+    loss_: float
+    n_iter_: int
+    n_rounds_: int
+    agreement_: float
+    log_likelihood_: float
+    null_log_likelihood_: float
+    covariance_: Matrix
+    warnings_: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        burn_in: str | float | BurnIn = "rule",
+        l2: float = 1e-4,
+        loss: str = "softmax",
+        covariance: str = "sandwich",
+        lags: int | None = None,
+    ) -> None:
+        self.burn_in = burn_in
+        self.l2 = l2
+        self.loss = loss
+        self.covariance = covariance
+        self.lags = lags
+
+    def fit(self, log: BanditLog, sample_weight: ArrayLike | None = None) -> Self:
+        """Recover the policy; `sample_weight` gives one weight per round of the whole log."""
+        self._check_parameters()
+        start = self._start(as_log(log))
+        suffix = log.suffix(start)
+        weights = None if sample_weight is None else _suffix_weights(sample_weight, log, start)
+        objective = SoftmaxObjective(suffix, l2=self.l2, weights=weights)
+        fit = minimise(objective)
+        trouble = find_trouble(objective, fit)
+        covariance = self._covariance(objective, fit)
+        covariance[~trouble.identified, :] = np.nan
+        covariance[:, ~trouble.identified] = np.nan
+
+        self.policy_ = LinearPolicy(fit.at.theta, log.feature_names)
+        self.burn_in_ = start
+        self.loss_ = fit.at.loss
+        self.n_iter_ = fit.n_iter
+        self.covariance_ = covariance
+        self.warnings_ = tuple(str(warning) for warning in trouble.warnings)
+        self.n_rounds_ = objective.n_rounds
+        self.agreement_ = fit.at.explained / objective.n_rounds
+        self.log_likelihood_ = -objective.total * fit.at.loss
+        self.null_log_likelihood_ = -objective.total * objective.null_loss()
+        for warning in trouble.warnings:
+            warnings.warn(warning, stacklevel=2)
+        return self
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Coefficients with intervals, fit statistics and warnings; print it, or take `to_dict()`."""
+        from scipy.special import ndtri
+
+        self._fitted()
+        if not 0 < level < 1:
+            raise InputError(f"a level of {level}: it must lie between 0 and 1")
+        ratio, p_value = likelihood_ratio(self.log_likelihood_, self.null_log_likelihood_, len(self.theta_))
+        names = feature_labels(self.policy_.feature_names, len(self.theta_))
+        errors = np.sqrt(np.diag(self.covariance_))
+        reach = float(ndtri(0.5 + level / 2)) * errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = self.theta_ / errors
+        return Summary(
+            coefficients=tuple(
+                Coefficient(name=name, estimate=theta, standard_error=error, low=theta - half, high=theta + half, z=z)
+                for name, theta, error, half, z in zip(
+                    names, self.theta_.tolist(), errors.tolist(), reach.tolist(), scores.tolist(), strict=True
+                )
+            ),
+            level=level,
+            covariance=self.covariance,
+            n_rounds=self.n_rounds_,
+            burn_in=self.burn_in_,
+            log_likelihood=self.log_likelihood_,
+            null_log_likelihood=self.null_log_likelihood_,
+            likelihood_ratio=ratio,
+            p_value=p_value,
+            agreement=self.agreement_,
+            warnings=self.warnings_,
+        )
+
+    def _check_parameters(self) -> None:
+        if self.loss != "softmax":
+            raise InputError(f"loss is {self.loss!r}: use 'softmax'")
+        if self.covariance not in {"sandwich", "model"}:
+            raise InputError(f"covariance is {self.covariance!r}: use 'sandwich' or 'model'")
+        if not np.isfinite(self.l2) or self.l2 < 0:
+            raise InputError(f"l2 is {self.l2}: it must be 0 or more")
+        if self.lags is not None and self.lags < 0:
+            raise InputError(f"lags is {self.lags}: it must be 0 or more")
+
+    def _start(self, log: BanditLog) -> int:
+        start = int(as_burn_in(self.burn_in, l2=self.l2).start(log))
+        if not 0 <= start < log.n_rounds:
+            raise InputError(
+                f"a burn-in of {start} rounds leaves nothing of a log with {log.n_rounds}: make it shorter"
+            )
+        return start
+
+    def _covariance(self, objective: SoftmaxObjective, fit: Fit) -> Matrix:
+        if self.covariance == "model":
+            return model_covariance(objective, fit.at)
+        return sandwich_covariance(objective, fit.at, lags=self.lags)
+
+
+def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
+    """The rule that a `burn_in` parameter stands for.
+
+    Examples
+    --------
+    >>> as_burn_in("rule"), as_burn_in(500), as_burn_in(0.25)
+    (PowerRule(exponent=0.9), FixedStart(rounds=500), Fraction(fraction=0.25))
+    """
+    named: dict[object, BurnIn] = {"naive": FixedStart(0), "rule": PowerRule(0.9), "auto": HeldOut(l2=l2)}
+    if isinstance(burn_in, str) and burn_in in named:
+        return named[burn_in]
+    if isinstance(burn_in, (int, np.integer)) and not isinstance(burn_in, bool):
+        return FixedStart(int(burn_in))
+    if isinstance(burn_in, (float, np.floating)):
+        return Fraction(float(burn_in))
+    if isinstance(burn_in, BurnIn) and not isinstance(burn_in, type):
+        return burn_in
+    raise InputError(
+        f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
+        "or an object with start(log)"
+    )
+
+
+def _suffix_weights(sample_weight: ArrayLike, log: BanditLog, start: int) -> ArrayLike:
+    weights = np.asarray(sample_weight)
+    if weights.shape != (log.n_rounds,):
+        raise InputError(f"sample_weight has shape {weights.shape}: pass one weight for each of {log.n_rounds} rounds")
+    return weights[start:]

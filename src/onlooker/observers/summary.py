@@ -1,0 +1,69 @@
+"""Coefficients with their intervals, as values and as a table."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """What the learner gives for one unit of a feature."""
+
+    name: str
+    """The feature's name."""
+    estimate: float
+    """Weight in theta."""
+    standard_error: float
+    """NaN where the rounds cannot tell."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end of the interval."""
+    z: float
+    """Estimate divided by its standard error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A fit in figures; printing it shows the table."""
+
+    coefficients: tuple[Coefficient, ...]
+    """In the order of the features."""
+    level: float
+    """Coverage that the intervals aim for."""
+    covariance: str
+    """How the standard errors were made."""
+    n_rounds: int
+    """Rounds with a choice that were imitated."""
+    burn_in: int
+    """Rounds thrown away before them."""
+    log_likelihood: float
+    """Of the picks under theta."""
+    null_log_likelihood: float
+    """Of the picks under uniform choice."""
+    likelihood_ratio: float
+    """Twice the difference of the two."""
+    p_value: float
+    """Chance of such a ratio if nothing were preferred."""
+    agreement: float
+    """Fraction of the imitated rounds where theta's best arm was picked."""
+    warnings: tuple[str, ...]
+    """What to know before reading on."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        width = max([7, *(len(c.name) for c in self.coefficients)])
+        percent = f"{100 * self.level:g}%"
+        rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}; agreement {self.agreement:.3f}"
+        likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
+        columns = f"{'feature':<{width}} {'estimate':>12} {'std. error':>12} {'z':>8}"
+        lines = [f"{rounds}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
+        lines += [
+            f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
+            for c in self.coefficients
+        ]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])

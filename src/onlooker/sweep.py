@@ -1,0 +1,88 @@
+"""The burn-in curve: one fit per burn-in, each started from its neighbour's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.burn_in import power_start
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.newton import minimise
+from onlooker.policy import LinearPolicy
+from onlooker.softmax import SoftmaxObjective
+from onlooker.types import Index, Matrix, Vector
+
+Progress = Callable[[int, int], None]
+"""Called with how many fits are done, and of how many."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BurnInSweep:
+    """What imitation finds after each burn-in."""
+
+    alphas: Vector
+    """Exponents: `N ** alpha` rounds are thrown away, shape (m,)."""
+
+    burn_ins: Index
+    """Rounds thrown away, shape (m,)."""
+
+    thetas: Matrix
+    """One row per alpha, shape (m, d); NaN where no round with a choice is left."""
+
+    losses: Vector
+    """Mean softmax loss on each suffix, shape (m,)."""
+
+    feature_names: tuple[str, ...] | None
+    """Of the log."""
+
+    def policy(self, index: int) -> LinearPolicy:
+        """Policy found at the `index`-th alpha."""
+        return LinearPolicy(self.thetas[index], self.feature_names)
+
+
+def burn_in_sweep(
+    log: BanditLog, alphas: ArrayLike | None = None, *, l2: float = 1e-4, progress: Progress | None = None
+) -> BurnInSweep:
+    """Fit the suffix after `N ** alpha` rounds for every alpha (by default 21 from 0 to 0.99).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(300, 4, 2))
+    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0]).argmax(axis=1))
+    >>> sweep = burn_in_sweep(log, [0.0, 0.5, 0.9])
+    >>> sweep.burn_ins
+    array([  1,  17, 169])
+    >>> sweep.thetas.shape
+    (3, 2)
+    """
+    grid = np.linspace(0, 0.99, 21) if alphas is None else np.asarray(alphas, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
+        raise InputError("alphas must be a list of numbers between 0 and 1")
+    burn_ins = np.array([power_start(log.n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
+    thetas, losses = fit_suffixes(log, burn_ins, l2=l2, progress=progress)
+    return BurnInSweep(alphas=grid, burn_ins=burn_ins, thetas=thetas, losses=losses, feature_names=log.feature_names)
+
+
+def fit_suffixes(
+    log: BanditLog, burn_ins: Sequence[int] | Index, *, l2: float, progress: Progress | None = None
+) -> tuple[Matrix, Vector]:
+    """Theta and mean loss for the suffix after each burn-in; NaN where it holds no choice."""
+    thetas = np.full((len(burn_ins), log.n_features), np.nan)
+    losses = np.full(len(burn_ins), np.nan)
+    last_choice = int(np.flatnonzero(log.n_arms > 1).max(initial=-1))
+    distinct = np.unique(burn_ins)
+    start: Vector | None = None
+    for done, burn_in in enumerate(distinct, 1):
+        if burn_in <= last_choice:
+            fit = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), start)
+            start = fit.at.theta
+            same = np.asarray(burn_ins) == burn_in
+            thetas[same], losses[same] = fit.at.theta, fit.at.loss
+        if progress is not None:
+            progress(done, len(distinct))
+    return thetas, losses
