@@ -74,14 +74,15 @@ class BanditLog:
         rows = _as_features(features)
         bounds = _as_index(offsets, "offsets")
         picks = _as_index(chosen, "chosen")
+        names = as_names(feature_names, rows.shape[1])
         _check_rounds(len(rows), bounds, picks)
-        _check_finite(rows, bounds, feature_names)
+        _check_finite(rows, bounds, names)
         _fill(
             self,
             rows,
             bounds,
             picks,
-            _as_names(feature_names, rows.shape[1]),
+            names,
             _as_ids(round_ids, len(picks), "round_ids"),
             _as_ids(arm_ids, len(rows), "arm_ids"),
         )
@@ -106,7 +107,7 @@ class BanditLog:
     ) -> BanditLog:
         """Take an array of shape (N, K, d); `mask` of shape (N, K) is true where an arm was offered.
 
-        `chosen` counts among all K arms. Without a mask nothing is copied.
+        `chosen` counts among all K arms. Where every arm was offered nothing is copied.
 
         Examples
         --------
@@ -138,6 +139,8 @@ class BanditLog:
         if len(hidden):
             t = int(hidden[0])
             raise InputError(f"round {t} picks arm {picks[t]}, which the mask says was not offered")
+        if offered.all():
+            return cls.from_dense(dense, picks, feature_names=feature_names)
         offsets = np.concatenate([[0], np.cumsum(offered.sum(axis=1))]).astype(np.int64)
         positions = np.cumsum(offered, axis=1)[np.arange(n_rounds), picks] - 1
         return cls(rows[offered.ravel()], offsets, positions, feature_names=feature_names)
@@ -217,7 +220,8 @@ class BanditLog:
             return self._gather(np.arange(start, stop, step))
         if np.ndim(rounds) == 0:
             raise TypeError(f"log[{rounds}] is one round: use log.arms({rounds}) and log.chosen[{rounds}]")
-        return self._gather(np.arange(self.n_rounds)[np.asarray(rounds)])
+        # An empty list would make an index of floats.
+        return self._gather(np.arange(self.n_rounds)[np.asarray(rounds, dtype=None if len(rounds) else np.int64)])
 
     def _range(self, start: int, stop: int) -> BanditLog:
         first, last = int(self.offsets[start]), int(self.offsets[stop])
@@ -270,7 +274,10 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_features(features: ArrayLike) -> Features:
-    array = np.asarray(features)
+    try:
+        array = np.asarray(features)
+    except ValueError as error:
+        raise InputError("features has rows of different lengths: every arm needs the same features") from error
     if array.ndim != 2:
         raise InputError(f"features has shape {array.shape}: pass one row per offered arm, shape (rows, features)")
     if array.shape[1] == 0:
@@ -291,7 +298,8 @@ def _as_index(values: ArrayLike, name: str) -> Index:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def _as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    """Feature names as a tuple: strings, one per feature, all different."""
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -318,17 +326,18 @@ def _check_rounds(n_rows: int, offsets: Index, chosen: Index) -> None:
         raise InputError(f"offsets has {len(offsets)} entries for {len(chosen)} rounds: pass one more than rounds")
     if offsets[0] != 0 or offsets[-1] != n_rows:
         raise InputError(f"offsets runs from {offsets[0]} to {offsets[-1]}, but must run from 0 to {n_rows} rows")
-    sizes = np.diff(offsets)
-    empty = np.flatnonzero(sizes <= 0)
+    # Compared, not subtracted: sizes of absurd offsets would overflow and look positive.
+    empty = np.flatnonzero(offsets[1:] <= offsets[:-1])
     if len(empty):
         raise InputError(f"round {empty[0]} offers no arm: leave such rounds out")
+    sizes = np.diff(offsets)
     wrong = np.flatnonzero((chosen < 0) | (chosen >= sizes))
     if len(wrong):
         t = int(wrong[0])
         raise InputError(f"round {t} picks position {chosen[t]}, but offers {sizes[t]} arms (positions count from 0)")
 
 
-def _check_finite(features: Features, offsets: Index, feature_names: Sequence[str] | None) -> None:
+def _check_finite(features: Features, offsets: Index, feature_names: tuple[str, ...] | None) -> None:
     for start, stop in ragged.blocks(offsets, features.shape[1]):
         first = int(offsets[start])
         block = features[first : offsets[stop]]
