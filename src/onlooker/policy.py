@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.files import write_text
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, as_names
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
@@ -43,19 +43,24 @@ class LinearPolicy:
     """One name per weight, or None: then features are matched by position."""
 
     def __init__(self, theta: ArrayLike, feature_names: Sequence[str] | None = None) -> None:
-        weights = np.array(theta, dtype=np.float64)
+        try:
+            weights = np.array(theta, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError("theta does not hold numbers: pass one weight per feature") from error
         if weights.ndim != 1 or not len(weights):
             raise InputError(f"theta has shape {weights.shape}: pass one weight per feature")
         if not np.isfinite(weights).all():
             raise InputError(f"theta[{np.flatnonzero(~np.isfinite(weights))[0]}] is not finite")
-        if feature_names is not None and len(feature_names) != len(weights):
-            raise InputError(f"theta has {len(weights)} weights, but there are {len(feature_names)} feature names")
+        names = as_names(feature_names, len(weights))
         weights.flags.writeable = False
         object.__setattr__(self, "theta", weights)
-        object.__setattr__(self, "feature_names", None if feature_names is None else tuple(feature_names))
+        object.__setattr__(self, "feature_names", names)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a LinearPolicy is immutable: make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a LinearPolicy is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LinearPolicy, (self.theta, self.feature_names)
@@ -66,7 +71,8 @@ class LinearPolicy:
         return self.feature_names == other.feature_names and np.array_equal(self.theta, other.theta)
 
     def __hash__(self) -> int:
-        return hash((self.theta.tobytes(), self.feature_names))
+        # Of the numbers, not of their bytes: 0.0 equals -0.0.
+        return hash((tuple(self.theta.tolist()), self.feature_names))
 
     def __repr__(self) -> str:
         return f"LinearPolicy({len(self.theta)} features, |theta| = {np.linalg.norm(self.theta):.4g})"
@@ -144,5 +150,5 @@ class LinearPolicy:
             raise InputError(f"{path}: 'theta' must be a list of numbers and 'feature_names' a list of strings or null")
         try:
             return cls(theta, names)
-        except (InputError, OverflowError) as error:
+        except InputError as error:
             raise InputError(f"{path}: {error}") from error
