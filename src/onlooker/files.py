@@ -1,7 +1,8 @@
 """Writing files whole or not at all."""
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,27 +24,37 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     ['answer.txt']
     """
     target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target}: is a folder, name a file in it")
+    temporary = _temporary_beside(target)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror})") from error
-    temporary = Path(name)
-    try:
-        os.close(handle)
         yield temporary
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
-        # mkstemp makes a private file; give it the mode that an ordinary open would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _temporary_beside(target: Path) -> Path:
+    """Make an empty file in the same folder, refusing targets that a rename could not or should not replace."""
+    # Shortened, so that a name as long as the system allows still has a temporary beside it.
+    temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}.part"
+    try:
+        folder, special = target.is_dir(), target.exists() and not target.is_file()
+        if not (folder or special):
+            # Opened as an ordinary file would be, so that the system applies the user's mask.
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{target}: cannot be written ({reason})") from error
+    if folder:
+        raise InputError(f"{target}: is a folder, name a file in it")
+    if special:
+        raise InputError(f"{target}: is a device or a pipe, which cannot be replaced: name a file")
+    return temporary
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
