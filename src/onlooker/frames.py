@@ -30,12 +30,20 @@ def log_from_frame(
 
     try:
         table = nw.from_native(frame, eager_only=True)
+        columns = table.columns
     except TypeError as error:
         raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the table has two columns of the same name: rename one of them") from error
     keys = [name for name in (round, chosen, arm, order_by) if name is not None]
     names = _feature_columns(table, keys) if features is None else list(features)
+    for name in names:
+        if name in keys:
+            raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
     for name in [*keys, *names]:
-        _check_column(table, name)
+        if name not in columns:
+            raise InputError(f"the table has no column {name!r}: it has {columns[:20]}")
+        _check_complete(table, name)
     if not len(table):
         raise InputError("the table has no rows: nothing was offered")
 
@@ -70,10 +78,11 @@ def _feature_columns(table: nw.DataFrame[Any], keys: Sequence[str]) -> list[str]
     return names
 
 
-def _check_column(table: nw.DataFrame[Any], name: str) -> None:
-    if name not in table.columns:
-        raise InputError(f"the table has no column {name!r}: it has {table.columns[:20]}")
-    missing = np.flatnonzero(table[name].is_null().to_numpy())
+def _check_complete(table: nw.DataFrame[Any], name: str) -> None:
+    column = table[name]
+    # Not every library takes NaN for missing, and NaN differs from itself: no id, and no time.
+    gaps = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+    missing = np.flatnonzero(gaps.to_numpy())
     if len(missing):
         raise InputError(f"column {name!r}, row {missing[0]} is missing: fill it in or leave the round out")
 
@@ -110,7 +119,7 @@ def _picks(series: nw.Series[Any], name: str, order: Index, offsets: Index, roun
     odd = np.flatnonzero(values != flags)
     if len(odd):
         raise InputError(
-            f"column {name!r}, row {odd[0]} is {values[odd[0]]!r}: use 1 for the pick and 0 for the others"
+            f"column {name!r}, row {odd[0]} is {values.tolist()[odd[0]]!r}: use 1 for the pick and 0 for the others"
         )
     flags = flags[order]
     counts = np.add.reduceat(flags.astype(np.int64), offsets[:-1])
@@ -118,7 +127,9 @@ def _picks(series: nw.Series[Any], name: str, order: Index, offsets: Index, roun
     if len(wrong):
         t = int(wrong[0])
         found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
-        raise InputError(f"round {round_ids[t]!r} has {found} in column {name!r}: exactly one row of a round is 1")
+        raise InputError(
+            f"round {round_ids.tolist()[t]!r} has {found} in column {name!r}: exactly one row of a round is 1"
+        )
     return np.asarray(np.flatnonzero(flags) - offsets[:-1], dtype=np.int64)
 
 
