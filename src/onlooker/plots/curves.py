@@ -1,0 +1,87 @@
+"""The U-curve: what is left of the error, by how much of the beginning is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.plots.figure import Chart, Level, Mark, Series, y_values
+from onlooker.types import Vector
+
+Band = tuple[ArrayLike, ArrayLike]
+
+
+def burn_in_curves(
+    alphas: ArrayLike,
+    direction_errors: ArrayLike,
+    predictive_regrets: ArrayLike,
+    *,
+    learner_error: float,
+    learner_regret: float,
+    marks: Mapping[str, float] | None = None,
+    error_band: Band | None = None,
+    regret_band: Band | None = None,
+) -> tuple[Chart, Chart]:
+    """Both metrics against alpha, where the first T = N^alpha rounds are left out.
+
+    Parameters
+    ----------
+    alphas, direction_errors, predictive_regrets
+        One entry per burn-in that was tried; NaN in a metric leaves a gap.
+    learner_error, learner_regret
+        The same metrics of the learner itself, which saw the rewards.
+    marks
+        Burn-ins to point out, by name: the alpha of each.
+    error_band, regret_band
+        Lower and upper ends around the two curves.
+
+    Examples
+    --------
+    >>> error, regret = burn_in_curves(
+    ...     [0.0, 0.5, 0.9, 1.0],
+    ...     [0.076, 0.075, 0.060, 0.9],
+    ...     [0.0021, 0.0020, 0.0013, 0.2],
+    ...     learner_error=0.052,
+    ...     learner_regret=0.001,
+    ...     marks={"naive": 0.0, "rule": 0.9},
+    ... )
+    >>> error.title, regret.title
+    ('Direction error', 'Predictive regret')
+    >>> error.rows()[1][2]
+    (0.9, 0.06, 0.052, 'rule')
+    """
+    both = (
+        ("Direction error", direction_errors, error_band, learner_error),
+        ("Predictive regret", predictive_regrets, regret_band, learner_regret),
+    )
+    places = tuple(Mark(name, alpha) for name, alpha in (marks or {}).items())
+    first, second = (
+        _curve(title, Series("observer", _array(alphas), _array(values), **_ends(band)), level, places)
+        for title, values, band, level in both
+    )
+    return first, second
+
+
+def _curve(title: str, series: Series, learner: float, marks: tuple[Mark, ...]) -> Chart:
+    chart = Chart(
+        title=title,
+        x_label="alpha (burn-in: N^alpha rounds)",
+        y_label=title.lower(),
+        series=(series,),
+        levels=(Level("learner", learner),),
+        marks=marks,
+    )
+    # The rise near alpha = 1 would flatten all the rest on a linear axis; a regret of exactly zero has no logarithm.
+    return replace(chart, log_y=bool((y_values(chart) > 0).all()))
+
+
+def _array(values: ArrayLike) -> Vector:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _ends(band: Band | None) -> dict[str, Any]:
+    return {} if band is None else {"low": _array(band[0]), "high": _array(band[1])}

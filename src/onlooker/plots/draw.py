@@ -1,0 +1,126 @@
+"""Draw charts with matplotlib: SVG for pages, PNG for everything else."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from onlooker.errors import InputError
+from onlooker.files import atomic_path
+from onlooker.plots.figure import Chart
+from onlooker.plots.palette import INK
+from onlooker.plots.svg import tidy
+from onlooker.plots.text import one_line
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH, HEIGHT = 5.0, 3.5
+"""Inches of one chart: 360 points wide, so that 11 points stay 11 pixels on a phone."""
+
+LEGEND_LINE = 0.22
+"""Inches that each further line of the legend adds, so that it takes nothing from the axes."""
+
+_SETTINGS: dict[str, Any] = {
+    # Text stays text: it can be read aloud, searched and copied, any script has glyphs, and the page chooses the font.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "onlooker",
+    # A dollar sign in a name is a dollar sign.
+    "text.parse_math": False,
+    "font.size": 11,
+    "axes.titlesize": 13,
+    "axes.titleweight": "bold",
+    "axes.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.axisbelow": True,
+    "grid.color": INK,
+    "grid.alpha": 0.13,
+    "grid.linewidth": 0.8,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+}
+
+
+def to_svg(charts: Chart | Sequence[Chart], *, titles: bool = True, prefix: str = "") -> str:
+    """Draw one chart, or several side by side, as an SVG element to put into a page.
+
+    The same charts give the same bytes. The drawing has no background and takes the text colour of the page around it.
+
+    Parameters
+    ----------
+    charts
+        What to draw.
+    titles
+        Whether to write each chart's title above it; a page that has its own captions leaves them out.
+    prefix
+        Put before the ids in the drawing: give each drawing on a page another one.
+
+    Examples
+    --------
+    >>> from onlooker.plots import Series
+    >>> chart = Chart(title="Growth", x_label="x", y_label="y", series=(Series("a", [0, 1], [0, 2]),))
+    >>> to_svg(chart)[:4], "Growth" in to_svg(chart)
+    ('<svg', True)
+    """
+    row = _as_row(charts)
+    buffer = io.StringIO()
+    with _drawn(row, titles=titles, dpi=72) as figure:
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    label = "; ".join(f"{chart.title}: {chart.y_label} against {chart.x_label}" for chart in row)
+    return tidy(buffer.getvalue(), label=one_line(label, 400), prefix=prefix)
+
+
+def to_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> None:
+    """Draw one chart, or several side by side, on white; the file is written whole or not at all.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from onlooker.plots import Series
+    >>> chart = Chart(title="Growth", x_label="x", y_label="y", series=(Series("a", [0, 1], [0, 2]),))
+    >>> with TemporaryDirectory() as folder:
+    ...     to_png(chart, f"{folder}/growth.png")
+    ...     os.listdir(folder)
+    ['growth.png']
+    """
+    with _drawn(_as_row(charts), titles=True, dpi=200) as figure, atomic_path(path) as temporary:
+        figure.savefig(temporary, format="png", facecolor="white", metadata={"Software": None})
+
+
+def _as_row(charts: Chart | Sequence[Chart]) -> tuple[Chart, ...]:
+    row = (charts,) if isinstance(charts, Chart) else tuple(charts)
+    if not row:
+        raise InputError("there are no charts to draw: pass at least one")
+    return row
+
+
+@contextmanager
+def _drawn(row: tuple[Chart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
+    """Give the drawn figure, under the settings that saving it needs too."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    from onlooker.plots.axes import draw_chart, legend_rows
+    from onlooker.plots.marks import draw_marks
+
+    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
+        # Names may be in any script: a page has the glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        height = HEIGHT + LEGEND_LINE * (max(map(legend_rows, row)) - 1)
+        figure = Figure(figsize=(WIDTH * len(row), height), dpi=dpi, layout="constrained")
+        parts = figure.subfigures(1, len(row), squeeze=False, wspace=0.04)[0]
+        drawn = [(draw_chart(part, chart, title=titles), chart) for part, chart in zip(parts, row, strict=True)]
+        # The width of the axes is known after a first layout, and what stands above them does not change it.
+        figure.draw_without_rendering()
+        for axes, chart in drawn:
+            draw_marks(axes, chart.marks)
+        yield figure

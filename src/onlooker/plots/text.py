@@ -1,0 +1,32 @@
+"""Text that is safe to show: names come from other people's data."""
+
+import re
+
+_UNSHOWABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters: XML forbids most of them
+    "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides: they reorder the text that follows them
+    "\ud800-\udfff\ufffe\uffff]"  # lone surrogates and noncharacters: UTF-8 or XML cannot hold them
+)
+
+
+def showable(text: str) -> str:
+    r"""Replace what a page cannot show, or what would disturb the text around it, by the replacement character.
+
+    Examples
+    --------
+    >>> showable("caf\u00e9 \u202ederit")
+    'café �derit'
+    """
+    return _UNSHOWABLE.sub("\ufffd", text)
+
+
+def one_line(text: str, limit: int) -> str:
+    r"""Put text on one line of at most `limit` characters.
+
+    Examples
+    --------
+    >>> one_line("predictive\n  regret of the learner", limit=20)
+    'predictive regret o…'
+    """
+    line = " ".join(showable(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
