@@ -1,8 +1,9 @@
 """Nested Parquet, onlooker's own: one row a round, its arms a list of fixed-size lists of features.
 
 At 10,000 rounds x 200 arms x 50 features the layouts that any tool understands read equally fast (medians of seven:
-this one 1.11 s, one flat list a round 1.10 s, one row an arm 1.04 s); this one explains itself. Arms as opaque bytes took
-0.44 s, but nothing else could read them. LZ4 costs no time on random features and takes one-hots from 410 MB to 12 MB.
+this one 1.11 s, one flat list a round 1.10 s, one row an arm 1.04 s); this one explains itself. Arms as opaque bytes
+took 0.44 s, but nothing else could read them. LZ4 costs no time on random features and takes one-hots from 410 MB to
+12 MB.
 """
 
 from __future__ import annotations
