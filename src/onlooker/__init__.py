@@ -1,3 +1,86 @@
-"""Recover what a bandit learned, from its actions alone."""
+"""Recover what a bandit learned, from its actions alone.
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from onlooker.burn_in import FixedStart as FixedStart
+    from onlooker.burn_in import Fraction as Fraction
+    from onlooker.burn_in import PowerRule as PowerRule
+    from onlooker.comparison import Comparison as Comparison
+    from onlooker.comparison import compare as compare
+    from onlooker.environment import Environment as Environment
+    from onlooker.errors import InputError as InputError
+    from onlooker.errors import NotFittedError as NotFittedError
+    from onlooker.errors import OnlookerError as OnlookerError
+    from onlooker.errors import OnlookerWarning as OnlookerWarning
+    from onlooker.formats import read_log as read_log
+    from onlooker.formats import write_log as write_log
+    from onlooker.held_out import HeldOut as HeldOut
+    from onlooker.learners import OFUL as OFUL
+    from onlooker.learners import Boltzmann as Boltzmann
+    from onlooker.learners import EpsilonGreedy as EpsilonGreedy
+    from onlooker.learners import ExploreThenCommit as ExploreThenCommit
+    from onlooker.learners import Learner as Learner
+    from onlooker.learners import LinTS as LinTS
+    from onlooker.learners import LinUCB as LinUCB
+    from onlooker.learners import UniformRandom as UniformRandom
+    from onlooker.log import BanditLog as BanditLog
+    from onlooker.metrics import agreement as agreement
+    from onlooker.metrics import direction_error as direction_error
+    from onlooker.metrics import predictive_regret as predictive_regret
+    from onlooker.observers import SuffixImitation as SuffixImitation
+    from onlooker.policy import LinearPolicy as LinearPolicy
+    from onlooker.simulation import Simulation as Simulation
+    from onlooker.simulation import simulate as simulate
+    from onlooker.simulation import simulate_many as simulate_many
+    from onlooker.sweep import BurnInSweep as BurnInSweep
+    from onlooker.sweep import burn_in_sweep as burn_in_sweep
+
+_HOMES = {
+    "burn_in": ("FixedStart", "Fraction", "PowerRule"),
+    "comparison": ("Comparison", "compare"),
+    "environment": ("Environment",),
+    "errors": ("InputError", "NotFittedError", "OnlookerError", "OnlookerWarning"),
+    "formats": ("read_log", "write_log"),
+    "held_out": ("HeldOut",),
+    "learners": (
+        "OFUL",
+        "Boltzmann",
+        "EpsilonGreedy",
+        "ExploreThenCommit",
+        "Learner",
+        "LinTS",
+        "LinUCB",
+        "UniformRandom",
+    ),
+    "log": ("BanditLog",),
+    "metrics": ("agreement", "direction_error", "predictive_regret"),
+    "observers": ("SuffixImitation",),
+    "policy": ("LinearPolicy",),
+    "simulation": ("Simulation", "simulate", "simulate_many"),
+    "sweep": ("BurnInSweep", "burn_in_sweep"),
+}
+"""Which module each public name lives in."""
+
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605  the list is made from the table above
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

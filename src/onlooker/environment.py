@@ -116,8 +116,8 @@ class Environment:
 
     n_features: int
     n_arms: int | tuple[int, int]
-    _: KW_ONLY
     noise: float = 0.1
+    _: KW_ONLY
     seed: int = 0
     dtype: str = "float32"
     theta_star: Vector = field(init=False, repr=False, compare=False)

@@ -1,4 +1,4 @@
-"""From a long table, one row per offered arm, to a log."""
+"""From a long table, one row per offered arm, to the parts of a log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import InputError
-from onlooker.log import BanditLog
 from onlooker.types import Features, Ids, Index
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 
-def log_from_frame(
+def parts_of_frame(
     frame: Any,
     *,
     round: str,
@@ -24,8 +23,8 @@ def log_from_frame(
     arm: str | None,
     features: Sequence[str] | None,
     order_by: str | None,
-) -> BanditLog:
-    """See `BanditLog.from_frame`."""
+) -> dict[str, Any]:
+    """What `BanditLog` is made of, by the names of its parameters; see `BanditLog.from_frame`."""
     import narwhals as nw
 
     try:
@@ -57,14 +56,14 @@ def log_from_frame(
     round_ids = ids[rank]
     in_order = None if np.array_equal(order, np.arange(len(order))) else order
     picks = _picks(table[chosen], chosen, order, offsets, round_ids)
-    return BanditLog(
-        _feature_rows(table, names, in_order),
-        offsets,
-        picks,
-        feature_names=names,
-        round_ids=round_ids,
-        arm_ids=None if arm is None else table[arm].to_numpy()[order],
-    )
+    return {
+        "features": _feature_rows(table, names, in_order),
+        "offsets": offsets,
+        "chosen": picks,
+        "feature_names": names,
+        "round_ids": round_ids,
+        "arm_ids": None if arm is None else table[arm].to_numpy()[order],
+    }
 
 
 def _feature_columns(table: nw.DataFrame[Any], keys: Sequence[str]) -> list[str]:

@@ -9,10 +9,17 @@ import numpy as np
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.softmax import round_losses
-from onlooker.sweep import Progress, fit_suffixes
+from onlooker.sweep import fit_suffixes
+from onlooker.types import Progress
 
 CANDIDATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Fractions of the log that may be thrown away."""
+
+TOLERANCE = 1.5
+"""How many standard errors (of the paired differences) worse than the best a longer suffix may be.
+
+With 1, one stationary log in five loses a third of its rounds or more; with 2, a slow learner's burn-in is kept.
+"""
 
 LEAST_ROUNDS = 10
 """Fewer held-out rounds than this judge nothing."""
@@ -23,8 +30,8 @@ class HeldOut:
     """Keep as much of the log as foretells its last rounds no worse than the best suffix does.
 
     Every candidate suffix is fitted without the log's last rounds, on which their losses are compared round by round.
-    The longest suffix within one standard error of the best is kept: on a log of a settled system, where all are
-    alike, that is (nearly) everything. No reward is needed, and no exponent.
+    The longest suffix that is not clearly worse than the best is kept (`TOLERANCE`): on a log of a settled system,
+    where all are alike, that is (nearly) everything. No reward is needed, and no exponent.
 
     Examples
     --------
@@ -65,5 +72,5 @@ class HeldOut:
         if not len(losses):
             return 0
         worse = losses - losses[losses.mean(axis=1).argmin()]
-        within = worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(worse.shape[1])
+        within = worse.mean(axis=1) <= TOLERANCE * worse.std(axis=1) / np.sqrt(worse.shape[1])
         return int(np.asarray(burn_ins)[judged][within][0])

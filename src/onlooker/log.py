@@ -170,9 +170,9 @@ class BanditLog:
         >>> log.chosen, log.feature_names
         (array([1, 0]), ('price',))
         """
-        from onlooker.frames import log_from_frame
+        from onlooker.frames import parts_of_frame
 
-        return log_from_frame(frame, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
+        return cls(**parts_of_frame(frame, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by))
 
     @property
     def n_rounds(self) -> int:
@@ -252,6 +252,17 @@ class BanditLog:
         few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
         arms = f"{many} arms" if few == many else f"{few} to {many} arms"
         return f"BanditLog({self.n_rounds} rounds, {arms}, {self.n_features} features, {self.features.dtype})"
+
+
+def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    """Names to show: the features' own, or x0, x1 and so on.
+
+    Examples
+    --------
+    >>> feature_labels(None, 2)
+    ('x0', 'x1')
+    """
+    return tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(feature_names)
 
 
 def _fill(log: BanditLog, *parts: object) -> None:

@@ -68,7 +68,8 @@ def agreement(policy: Policy | ArrayLike, log: BanditLog) -> float:
 
 def _as_policy(policy: Policy | ArrayLike) -> Policy:
     found: Any = getattr(policy, "policy_", policy)
-    chooser: Policy = found if hasattr(found, "choose") else LinearPolicy(found)
+    # NumPy's arrays have a `choose` of their own, so parameters are told by type.
+    chooser: Policy = LinearPolicy(found) if isinstance(found, (np.ndarray, list, tuple)) else found
     return chooser
 
 

@@ -20,13 +20,10 @@ from onlooker.learners import Learner, RidgeLearner
 from onlooker.log import BanditLog
 from onlooker.policy import LinearPolicy
 from onlooker.threads import n_threads, ordered_map
-from onlooker.types import Index, Matrix, Vector
+from onlooker.types import Index, Matrix, Progress, Vector
 
 GATHER_ROUNDS = 4096
 """Picks whose rows are gathered at once for the learner's estimates."""
-
-Progress = Callable[[int, int], None]
-"""Called with the rounds that are done and the rounds that there are."""
 
 Mapper = Callable[[Callable[[int], tuple[int, int]], Iterable[int]], Iterable[tuple[int, int]]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,7 @@ from onlooker.log import BanditLog
 from onlooker.newton import minimise
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
-from onlooker.types import Index, Matrix, Vector
-
-Progress = Callable[[int, int], None]
-"""Called with how many fits are done, and of how many."""
+from onlooker.types import Index, Matrix, Progress, Vector
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

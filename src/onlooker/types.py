@@ -1,5 +1,6 @@
 """Names for the arrays that travel between the modules."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,3 +20,6 @@ Index = NDArray[np.int64]
 
 Ids = NDArray[Any]
 """Names of rounds or arms, kept as they came."""
+
+Progress = Callable[[int, int], None]
+"""Called with how much of a long work is done, and of how much."""

@@ -12,7 +12,7 @@ import numpy as np
 from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.formats.lists import is_number
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, feature_labels
 from onlooker.types import Ids
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
@@ -53,7 +53,7 @@ def long_tables(log: BanditLog) -> Iterator[Any]:
     """The log as Arrow tables of whole rounds; round and feature names are made up where there are none."""
     import pyarrow as pa
 
-    features = log.feature_names or tuple(f"x{j}" for j in range(log.n_features))
+    features = feature_labels(log.feature_names, log.n_features)
     ids = np.arange(log.n_rounds) if log.round_ids is None else log.round_ids
     rounds = id_array(ids, "round_ids")
     arms = None if log.arm_ids is None else id_array(log.arm_ids, "arm_ids")

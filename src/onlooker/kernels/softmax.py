@@ -18,7 +18,7 @@ ROWS = 8
 """Outer products are gathered and added to the Hessian this many at a time: one load and store for all of them."""
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-_compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

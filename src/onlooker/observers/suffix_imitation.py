@@ -12,13 +12,13 @@ from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
 from onlooker.covariance import model_covariance, sandwich_covariance
 from onlooker.errors import InputError
 from onlooker.held_out import HeldOut
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import Fit, minimise
 from onlooker.observers.base import Observer, as_log
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
-from onlooker.trouble import feature_labels, find_trouble, likelihood_ratio
+from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix
 
 

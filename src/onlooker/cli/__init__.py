@@ -1,0 +1,54 @@
+"""The command line: it parses, calls the library and prints. Heavy imports wait until a command runs."""
+
+import sys
+
+import click
+
+from onlooker import __version__
+from onlooker.cli.compare import compare
+from onlooker.cli.demo import demo
+from onlooker.cli.fit import fit
+from onlooker.cli.simulate import simulate
+from onlooker.errors import OnlookerError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="onlooker")
+def commands() -> None:
+    """Recover what a bandit learned, from its actions alone.
+
+    Start with `onlooker demo`. With a log of your own: `onlooker fit LOG`.
+    """
+
+
+for command in (demo, simulate, fit, compare):
+    commands.add_command(command)
+
+
+def main() -> None:
+    """Run the command line: exit 0 on success, 2 on bad input with one line, 130 on Ctrl-C."""
+    try:
+        commands(prog_name="onlooker", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(BAD_INPUT)
+    except click.ClickException as error:
+        _fail(" ".join(error.format_message().split()))
+    except OnlookerError as error:
+        _fail(str(error))
+    except MemoryError:
+        _fail("this needs more memory than there is: use fewer rounds, arms or features")
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("onlooker: stopped", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has closed it, as `head` does: nothing went wrong, and nothing more can be said.
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _fail(message: str) -> None:
+    click.echo(f"onlooker: {message}", err=True)
+    sys.exit(BAD_INPUT)

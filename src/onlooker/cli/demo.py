@@ -1,0 +1,45 @@
+"""`onlooker demo`: the whole story in one command, without arguments or data."""
+
+from __future__ import annotations
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json, print_rows, print_warnings, progress_bar
+
+
+@click.command()
+@options.seed
+@click.option(
+    "--rounds", "n_rounds", default=10_000, show_default=True, type=click.IntRange(min=100), help="Rounds, N."
+)
+@click.option("--out", default="onlooker-demo.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@options.as_json
+def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
+    """Simulate a learner, hide its rewards, recover what it learned, show how close that came.
+
+    Example: onlooker demo --seed 1
+    """
+    from onlooker.demo_page import demo_page
+    from onlooker.environment import Environment
+    from onlooker.files import write_text
+    from onlooker.learners import LinUCB
+    from onlooker.report import render
+    from onlooker.study import study
+
+    environment, learner = Environment(20, 50, seed=seed), LinUCB()
+    prepare_kernels()
+    found = study(environment, learner, n_rounds, seed, watch=progress_bar)
+    write_text(out, render(demo_page(found)))
+    if as_json:
+        print_json(
+            {"learner": repr(learner), "n_rounds": n_rounds, "seed": seed, "out": out, **found.comparison.to_dict()}
+        )
+        return
+    click.echo(f"{learner!r} played {n_rounds} rounds of 50 arms with 20 features (seed {seed}).")
+    click.echo("The observers saw its offers and picks, never a reward. How close did they come to what it learned?\n")
+    print_rows(found.comparison.rows)
+    click.echo("\ndirection error: distance to the true direction; predictive regret: reward missed on fresh offers;")
+    click.echo("agreement: with the learner's own picks, last tenth of the log. Smaller, smaller, larger is better.")
+    print_warnings(found.comparison.rows)
+    click.echo(f"\nburn-in curves: {out}")

@@ -1,0 +1,75 @@
+"""`onlooker fit`: what the system behind a log values."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json
+from onlooker.errors import InputError, OnlookerWarning
+
+
+@click.command()
+@click.argument("log")
+@click.option(
+    "--burn-in", default="auto", show_default=True, help="naive, rule, auto, a number of rounds, or a fraction below 1."
+)
+@click.option("--l2", default=1e-4, show_default=True, help="Penalty on the mean loss; 0 is maximum likelihood.")
+@click.option(
+    "--covariance",
+    default="sandwich",
+    show_default=True,
+    type=click.Choice(["sandwich", "model"]),
+    help="Of intervals.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@options.column_options
+@options.as_json
+def fit(
+    log: str,
+    burn_in: str,
+    l2: float,
+    covariance: str,
+    level: float,
+    out: str | None,
+    as_json: bool,
+    **columns: Any,
+) -> None:
+    """Recover the policy behind LOG by suffix imitation, with intervals.
+
+    Example: onlooker fit log.parquet --burn-in auto --out policy.json
+    """
+    from onlooker.observers import SuffixImitation
+
+    observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, covariance=covariance)
+    rounds = options.read_with_columns(log, columns)
+    prepare_kernels()
+    with warnings.catch_warnings():
+        # The summary lists them.
+        warnings.simplefilter("ignore", OnlookerWarning)
+        observer.fit(rounds)
+    summary = observer.summary(level)
+    if out is not None:
+        observer.policy_.save(out)
+    if as_json:
+        print_json({"log": log, "out": out, **summary.to_dict()})
+        return
+    click.echo(f"{log}: {rounds!r}")
+    click.echo(str(summary))
+    if out is not None:
+        click.echo(f"policy saved to {out}")
+
+
+def _parsed(burn_in: str) -> str | int | float:
+    if burn_in in {"naive", "rule", "auto"}:
+        return burn_in
+    try:
+        return int(burn_in) if burn_in.isdecimal() else float(burn_in)
+    except ValueError:
+        raise InputError(
+            f"--burn-in {burn_in}: use naive, rule, auto, a number of rounds, or a fraction below 1"
+        ) from None

@@ -1,0 +1,90 @@
+"""Options that several commands share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from onlooker.errors import InputError
+
+if TYPE_CHECKING:
+    from onlooker.learners import RidgeLearner
+    from onlooker.log import BanditLog
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LEARNERS = {
+    "linucb": "LinUCB",
+    "lints": "LinTS",
+    "oful": "OFUL",
+    "epsilon-greedy": "EpsilonGreedy",
+    "boltzmann": "Boltzmann",
+    "explore-then-commit": "ExploreThenCommit",
+    "uniform": "UniformRandom",
+}
+"""Names on the command line, and the classes behind them."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
+
+
+def _count(flag: str, name: str, default: int, text: str) -> Callable[[Command], Command]:
+    return click.option(flag, name, default=default, show_default=True, type=click.IntRange(min=1), help=text)
+
+
+def simulation_options(command: Command) -> Command:
+    """Which learner plays, where and for how long."""
+    for option in (
+        click.option("--noise", default=0.1, show_default=True, help="Standard deviation of the rewards."),
+        _count("--rounds", "n_rounds", 10_000, "Rounds, N."),
+        _count("--arms", "n_arms", 50, "Arms a round, K."),
+        _count("--features", "n_features", 20, "Features, d."),
+        click.option(
+            "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting of the learner, as in alpha=0.2."
+        ),
+        click.option("--learner", default="linucb", show_default=True, type=click.Choice(list(LEARNERS))),
+    ):
+        command = option(command)
+    return command
+
+
+def column_options(command: Command) -> Command:
+    """Which columns of a log file mean what."""
+    for option in (
+        click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
+        click.option("--feature", "features", multiple=True, metavar="COLUMN", help="A feature; repeat for more."),
+        click.option("--arm", metavar="COLUMN", help="Name of an arm."),
+        click.option("--chosen", metavar="COLUMN", help="1 for the arm that was picked, else 0."),
+        click.option("--round", metavar="COLUMN", help="Id of a round."),
+    ):
+        command = option(command)
+    return command
+
+
+def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
+    """The learner that `--learner` and `--set` describe."""
+    from onlooker import learners
+
+    kind = getattr(learners, LEARNERS[name])
+    known = [field for field in kind.__dataclass_fields__ if not field.startswith("_")]
+    values: dict[str, float | int] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in known:
+            raise InputError(f"--set {setting}: {name} takes {', '.join(f'{field}=VALUE' for field in known)}")
+        try:
+            values[key] = int(text) if text.lstrip("+-").isdecimal() else float(text)
+        except ValueError:
+            raise InputError(f"--set {setting}: {text!r} is not a number") from None
+    learner: RidgeLearner = kind(**values)
+    return learner
+
+
+def read_with_columns(path: str, columns: dict[str, Any]) -> BanditLog:
+    """Read a log, passing on the column options that were given."""
+    from onlooker.formats import read_log
+
+    given = {name: list(value) if name == "features" else value for name, value in columns.items() if value}
+    return read_log(path, **given)

@@ -1,0 +1,63 @@
+"""`onlooker simulate`: let a learner play, write the log an observer would see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+
+
+@click.command()
+@options.simulation_options
+@options.seed
+@click.option("--out", required=True, metavar="FILE", help="Where to write the log (.parquet or .csv).")
+@click.option("--truth", metavar="FILE", help="Also write what the log hides: theta* and the learner's own estimate.")
+@options.as_json
+def simulate(
+    learner: str,
+    settings: tuple[str, ...],
+    n_rounds: int,
+    seed: int,
+    out: str,
+    truth: str | None,
+    as_json: bool,
+    **world: Any,
+) -> None:
+    """Let a learner play and write its log, without the rewards.
+
+    Example: onlooker simulate --learner lints --features 20 --arms 50 --rounds 10000 --seed 1 --out log.parquet
+    """
+    import json
+
+    from onlooker import simulation
+    from onlooker.environment import Environment
+    from onlooker.files import write_text
+    from onlooker.formats import write_log
+    from onlooker.metrics import direction_error
+
+    player = options.make_learner(learner, settings)
+    environment = Environment(**world, seed=seed)
+    prepare_kernels()
+    with progress_bar("simulating") as progress:
+        played = simulation.simulate(environment, player, n_rounds, seed=seed, progress=progress)
+    write_log(played.log, out)
+    error = direction_error(played.learner_theta, played.theta_star)
+    hidden = {
+        "learner": repr(player),
+        "seed": seed,
+        "n_rounds": n_rounds,
+        "learner_error": error,
+        "regret": float(played.regret.sum()),
+        "theta_star": played.theta_star.tolist(),
+        "learner_theta": played.learner_theta.tolist(),
+    }
+    if truth is not None:
+        write_text(truth, json.dumps(hidden, indent=2) + "\n")
+    if as_json:
+        print_json({"out": out, "truth": truth, **hidden})
+        return
+    click.echo(f"{out}: {n_rounds} rounds of {player!r}, seed {seed}, without the rewards")
+    click.echo(f"the learner's own direction error is {error:.4f}" + (f"; theta* is in {truth}" if truth else ""))

@@ -1,0 +1,149 @@
+"""Observers side by side on one log, and beside the learner itself where the truth is known."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from onlooker.errors import OnlookerWarning
+from onlooker.log import BanditLog
+from onlooker.metrics import agreement, direction_error, predictive_regret
+from onlooker.observers import Observer, SuffixImitation
+from onlooker.policy import LinearPolicy
+from onlooker.sweep import BurnInSweep
+from onlooker.types import Progress, Vector
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Truth:
+    """What a simulation knows and an observer does not."""
+
+    theta_star: Vector
+    """What the rewards were made with."""
+
+    test_log: BanditLog
+    """Fresh offers to choose from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One observer's result; what cannot be known without the truth is None."""
+
+    name: str
+    """Of the observer."""
+    direction_error: float | None
+    """Distance to the true direction."""
+    predictive_regret: float | None
+    """Reward missed per round on fresh offers."""
+    agreement: float
+    """With the learner's picks over the last tenth of the log."""
+    burn_in: int | None = None
+    """Rounds that it threw away, where it throws any away."""
+    seconds: float | None = None
+    """Time of the fit."""
+    warnings: tuple[str, ...] = ()
+    """What the observer said of its answer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One row per observer, in the order in which they were given."""
+
+    rows: tuple[Row, ...]
+
+    def __getitem__(self, name: str) -> Row:
+        """Row of the observer with this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def default_observers() -> dict[str, Observer]:
+    """The observers that a comparison runs unless told otherwise."""
+    return {
+        "suffix imitation, naive": SuffixImitation(burn_in="naive"),
+        "suffix imitation, rule N^0.9": SuffixImitation(burn_in="rule"),
+        "suffix imitation, auto": SuffixImitation(burn_in="auto"),
+    }
+
+
+def compare(
+    log: BanditLog,
+    observers: Mapping[str, Observer] | None = None,
+    *,
+    truth: Truth | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Fit every observer to the log and judge what it found.
+
+    Examples
+    --------
+    >>> from onlooker.environment import Environment
+    >>> from onlooker.learners import LinUCB
+    >>> from onlooker.simulation import simulate
+    >>> environment = Environment(5, 20)
+    >>> simulation = simulate(environment, LinUCB(), n_rounds=2000)
+    >>> truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(500))
+    >>> table = compare(simulation.log, {"keep all": SuffixImitation(burn_in="naive")}, truth=truth)
+    >>> table["keep all"].direction_error < 0.2
+    True
+    """
+    chosen = default_observers() if observers is None else observers
+    rows = []
+    for done, (name, observer) in enumerate(chosen.items(), 1):
+        started = time.perf_counter()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", OnlookerWarning)
+            observer.fit(log)
+        row = judge(name, observer.policy_, log, truth=truth)
+        rows.append(
+            replace(
+                row,
+                burn_in=getattr(observer, "burn_in_", None),
+                seconds=time.perf_counter() - started,
+                warnings=tuple(str(w.message) for w in caught if issubclass(w.category, OnlookerWarning)),
+            )
+        )
+        if progress is not None:
+            progress(done, len(chosen))
+    return Comparison(rows=tuple(rows))
+
+
+def judge(name: str, policy: LinearPolicy, log: BanditLog, *, truth: Truth | None) -> Row:
+    """Measure one policy, however it was found."""
+    error = None if truth is None else direction_error(policy.theta, truth.theta_star)
+    regret = None if truth is None else predictive_regret(policy.theta, truth.theta_star, truth.test_log)
+    recent = log.suffix(log.n_rounds - max(1, log.n_rounds // 10))
+    return Row(name=name, direction_error=error, predictive_regret=regret, agreement=agreement(policy, recent))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curve:
+    """A burn-in sweep measured against the truth."""
+
+    sweep: BurnInSweep
+    """Thetas by alpha."""
+
+    rows: tuple[Row, ...]
+    """One per alpha that leaves rounds to imitate; `burn_in` says which."""
+
+    oracle: Row
+    """The one with the smallest direction error: a choice in hindsight, which profits from luck."""
+
+
+def judge_sweep(sweep: BurnInSweep, log: BanditLog, *, truth: Truth) -> Curve:
+    """Measure every theta of a sweep."""
+    rows = tuple(
+        replace(judge(f"alpha = {alpha:.3g}", sweep.policy(i), log, truth=truth), burn_in=int(sweep.burn_ins[i]))
+        for i, alpha in enumerate(sweep.alphas)
+        if np.isfinite(sweep.thetas[i]).all()
+    )
+    best = min(rows, key=lambda row: float(row.direction_error or np.inf))
+    return Curve(sweep=sweep, rows=rows, oracle=replace(best, name="suffix imitation, oracle in hindsight"))

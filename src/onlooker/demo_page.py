@@ -1,0 +1,92 @@
+"""The demo's page: the U-curve, and the observers side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlooker import __version__
+from onlooker.comparison import Row
+from onlooker.plots import burn_in_curves
+from onlooker.report import Column, Page, Section, Table
+from onlooker.study import Study
+
+COLUMNS = (
+    Column("observer"),
+    Column("burn-in", "d", "right"),
+    Column("direction error", ".4f", "right"),
+    Column("predictive regret", ".6f", "right"),
+    Column("agreement", ".3f", "right"),
+    Column("seconds", ".2f", "right"),
+)
+
+
+def demo_page(study: Study) -> Page:
+    """Put a study on a page."""
+    rows = study.comparison.rows
+    learner, oracle = rows[0], rows[-1]
+    simulation = study.simulation
+    n_rounds = simulation.log.n_rounds
+    observed = rows[1:-1]
+    best = min(observed, key=lambda row: _known(row.direction_error))
+    charts = burn_in_curves(
+        *_curve(study),
+        learner_error=_known(learner.direction_error),
+        learner_regret=_known(learner.predictive_regret),
+        marks={row.name.removeprefix("suffix imitation, "): _alpha(row, n_rounds) for row in (*observed, oracle)},
+    )
+    lead = (
+        f"{simulation.learner!r} played {n_rounds:,} rounds and learned from rewards. Its log, without the rewards, "
+        f"was given to the observers. Of those, '{best.name}' came closest to the true parameter: direction error "
+        f"{best.direction_error:.4f}, where the learner itself, which saw every reward, reached "
+        f"{learner.direction_error:.4f}."
+    )
+    return Page(
+        title="What did the bandit learn?",
+        lead=lead,
+        sections=(
+            Section(
+                title="How much of the beginning to throw away",
+                text=(
+                    "Early picks are exploration: keeping them misleads the observer. Throwing away too much leaves "
+                    "too little to learn from. Between the two the error is smallest."
+                ),
+                charts=charts,
+            ),
+            Section(
+                title="The observers side by side",
+                text=(
+                    "Direction error is the distance between the recovered and the true parameter, both scaled to "
+                    "length one. Predictive regret is the reward missed per round on fresh offers. Agreement is with "
+                    "the learner's own picks over the last tenth of the log. The oracle picks its burn-in by looking "
+                    "at the truth, so it profits from luck."
+                ),
+                table=Table(COLUMNS, tuple(_cells(row) for row in rows), highlight=rows.index(best)),
+            ),
+        ),
+        footer=f"onlooker {__version__}, seed {simulation.seed}",
+    )
+
+
+def _curve(study: Study) -> tuple[list[float], list[float], list[float]]:
+    measured = {row.burn_in: row for row in study.curve.rows}
+    sweep = study.curve.sweep
+    shown = [(float(a), measured[int(b)]) for a, b in zip(sweep.alphas, sweep.burn_ins, strict=True) if b in measured]
+    return (
+        [alpha for alpha, _ in shown],
+        [_known(row.direction_error) for _, row in shown],
+        [_known(row.predictive_regret) for _, row in shown],
+    )
+
+
+def _alpha(row: Row, n_rounds: int) -> float:
+    return float(np.log(max(1, row.burn_in or 1)) / np.log(n_rounds))
+
+
+def _known(value: float | None) -> float:
+    """A study knows the truth, so every value is there."""
+    assert value is not None
+    return value
+
+
+def _cells(row: Row) -> tuple[str | float | None, ...]:
+    return row.name, row.burn_in, row.direction_error, row.predictive_regret, row.agreement, row.seconds

@@ -1,0 +1,67 @@
+"""One simulated learner, studied from the outside: simulate, hide the rewards, observe, compare with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from onlooker.comparison import Comparison, Curve, Truth, compare, judge, judge_sweep
+from onlooker.environment import Environment
+from onlooker.learners import Learner, RidgeLearner
+from onlooker.observers import Observer
+from onlooker.policy import LinearPolicy
+from onlooker.simulation import Simulation, simulate
+from onlooker.sweep import burn_in_sweep
+from onlooker.types import Progress
+
+TEST_ROUNDS = 2000
+"""Fresh offers that predictive regret is measured on."""
+
+Watch = Callable[[str], AbstractContextManager[Progress | None]]
+"""Given what is being done, makes something to report its progress to."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """What was simulated, and how close the observers came."""
+
+    simulation: Simulation
+    """The learner's log, and the truth behind it."""
+
+    comparison: Comparison
+    """The learner itself, then the observers, last the oracle."""
+
+    curve: Curve
+    """Both metrics for every burn-in."""
+
+
+def study(
+    environment: Environment,
+    learner: Learner | RidgeLearner,
+    n_rounds: int,
+    seed: int = 0,
+    *,
+    observers: Mapping[str, Observer] | None = None,
+    watch: Watch = lambda _: nullcontext(),
+) -> Study:
+    """Simulate a learner and run the observers on its log.
+
+    Examples
+    --------
+    >>> from onlooker.learners import LinUCB
+    >>> found = study(Environment(5, 20), LinUCB(), n_rounds=2000)
+    >>> found.comparison.rows[0].name, found.comparison.rows[-1].name
+    ('learner (sees rewards)', 'suffix imitation, oracle in hindsight')
+    """
+    with watch("simulating") as progress:
+        simulation = simulate(environment, learner, n_rounds, seed, progress=progress)
+    log = simulation.log
+    truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(TEST_ROUNDS, seed))
+    with watch("observing") as progress:
+        observed = compare(log, observers, truth=truth, progress=progress)
+    with watch("sweeping the burn-in") as progress:
+        curve = judge_sweep(burn_in_sweep(log, progress=progress), log, truth=truth)
+    itself = judge("learner (sees rewards)", LinearPolicy(simulation.learner_theta), log, truth=truth)
+    comparison = Comparison(rows=(itself, *observed.rows, curve.oracle))
+    return Study(simulation=simulation, comparison=comparison, curve=curve)

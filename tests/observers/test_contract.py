@@ -1,0 +1,102 @@
+"""What every observer must do, checked on every observer that there is."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import onlooker.observers
+from onlooker.environment import Environment
+from onlooker.errors import InputError, NotFittedError
+from onlooker.learners import LinUCB
+from onlooker.metrics import direction_error
+from onlooker.observers import Observer
+from onlooker.simulation import simulate
+
+OBSERVERS = [
+    thing
+    for _, thing in inspect.getmembers(onlooker.observers, inspect.isclass)
+    if issubclass(thing, Observer) and thing is not Observer
+]
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return simulate(Environment(4, (2, 9), seed=3), LinUCB(), n_rounds=1500, seed=3)
+
+
+@pytest.fixture(scope="module", params=OBSERVERS, ids=lambda kind: kind.__name__)
+def kind(request):
+    return request.param
+
+
+def test_there_are_observers():
+    assert OBSERVERS
+
+
+def test_parameters_are_keyword_only_and_kept(kind):
+    parameters = inspect.signature(kind).parameters.values()
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters)
+    observer = kind()
+    assert observer.get_params() == {p.name: p.default for p in parameters}
+    for name in observer.get_params():
+        marker = object()
+        assert getattr(kind(**{name: marker}), name) is marker
+
+
+def test_clone_and_set_params(kind):
+    observer = kind()
+    copy = clone(observer)
+    assert copy is not observer
+    assert copy.get_params() == observer.get_params()
+    name = next(iter(observer.get_params()))
+    assert observer.set_params(**{name: 7}) is observer
+    assert observer.get_params()[name] == 7
+    with pytest.raises(InputError, match="no parameter 'nonsense'"):
+        observer.set_params(nonsense=1)
+
+
+def test_repr_shows_what_was_changed(kind):
+    assert repr(kind()) == f"{kind.__name__}()"
+
+
+def test_fit_predict_score(kind, simulation):
+    log = simulation.log
+    observer = kind()
+    assert observer.fit(log) is observer
+    assert direction_error(observer.theta_, simulation.theta_star) < 0.3
+    np.testing.assert_array_equal(observer.theta_, observer.policy_.theta)
+    picks, probabilities = observer.predict(log), observer.predict_proba(log)
+    assert picks.shape == (log.n_rounds,)
+    assert probabilities.shape == (len(log.features),)
+    np.testing.assert_allclose(np.add.reduceat(probabilities, log.offsets[:-1]), 1.0)
+    assert observer.score(log) == np.mean(picks == log.chosen) > 0.5
+    assert observer.covariance_.shape == (4, 4)
+
+
+def test_fitting_again_gives_the_same_answer_and_leaves_the_parameters_alone(kind, simulation):
+    observer = kind()
+    before = observer.get_params()
+    first = observer.fit(simulation.log).theta_
+    np.testing.assert_array_equal(observer.fit(simulation.log).theta_, first)
+    assert observer.get_params() == before
+
+
+def test_double_precision_and_views_make_no_difference(kind, simulation):
+    log = simulation.log
+    double = type(log)(log.features.astype(np.float64), log.offsets, log.chosen)
+    single = kind().fit(log).theta_
+    np.testing.assert_allclose(kind().fit(double).theta_, single, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(kind().fit(log[:]).theta_, single)
+
+
+def test_before_fit(kind, simulation):
+    for ask in (lambda o: o.theta_, lambda o: o.predict(simulation.log), lambda o: o.score(simulation.log)):
+        with pytest.raises(NotFittedError, match=r"call fit\(log\) first"):
+            ask(kind())
+
+
+def test_what_is_not_a_log_is_refused(kind):
+    with pytest.raises(InputError, match="ndarray is not a BanditLog"):
+        kind().fit(np.zeros((3, 2, 1)))

@@ -1,0 +1,45 @@
+"""The burn-in curve equals separate fits."""
+
+import numpy as np
+import pytest
+
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.observers.suffix_imitation import SuffixImitation
+from onlooker.sweep import burn_in_sweep
+
+
+@pytest.fixture(scope="module")
+def log():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 5, 3))
+    return BanditLog.from_dense(X, (X @ [1.0, 2.0, -1.0] + rng.gumbel(size=(1200, 5))).argmax(axis=1))
+
+
+def test_equals_separate_fits(log):
+    alphas = [0.9, 0.0, 0.5, 0.5, 0.8]
+    sweep = burn_in_sweep(log, alphas, l2=1e-3)
+    assert sweep.burn_ins.tolist() == [590, 1, 34, 34, 290]
+    for theta, loss, burn_in in zip(sweep.thetas, sweep.losses, sweep.burn_ins, strict=True):
+        observer = SuffixImitation(burn_in=int(burn_in), l2=1e-3).fit(log)
+        np.testing.assert_allclose(theta, observer.theta_, rtol=1e-6)
+        assert loss == pytest.approx(observer.loss_)
+    assert sweep.policy(1).theta.tolist() == sweep.thetas[1].tolist()
+
+
+def test_nothing_left_is_nan(log):
+    sweep = burn_in_sweep(log, np.linspace(0, 1, 5))
+    assert np.isnan(sweep.thetas[-1]).all()
+    assert np.isfinite(sweep.thetas[:-1]).all()
+
+
+def test_progress_counts_every_fit(log):
+    seen = []
+    burn_in_sweep(log, [0.0, 0.5, 0.9], progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_bad_alphas_are_refused(log):
+    for alphas in ([], [1.5], [[0.5]], [np.nan]):
+        with pytest.raises(InputError, match="alphas"):
+            burn_in_sweep(log, alphas)

@@ -1,0 +1,171 @@
+"""Numerical trouble gets a named warning and a usable answer, or an honest refusal."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from onlooker import errors
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.metrics import direction_error
+from onlooker.observers.suffix_imitation import SuffixImitation
+
+THETA = np.array([1.0, -2.0, 0.5])
+
+
+def softmax_log(features, theta, seed=0, names=None):
+    rng = np.random.default_rng(seed)
+    chosen = (features @ theta + rng.gumbel(size=features.shape[:2])).argmax(axis=1)
+    return BanditLog.from_dense(features, chosen, feature_names=names)
+
+
+def features(n_rounds=500, n_arms=4, d=3, seed=1):
+    return np.random.default_rng(seed).normal(size=(n_rounds, n_arms, d))
+
+
+def fit_and_catch(log, **parameters):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        observer = SuffixImitation(burn_in="naive", **parameters).fit(log)
+    assert [str(w.message) for w in caught] == list(observer.warnings_)
+    return observer, [w.category for w in caught], " ".join(observer.warnings_)
+
+
+def test_no_trouble_no_warning():
+    _, categories, _ = fit_and_catch(softmax_log(features(), THETA))
+    assert categories == []
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-5, 1e-4])
+def test_separable(l2):
+    X = features()
+    log = BanditLog.from_dense(X, (X @ THETA).argmax(axis=1))
+    observer, categories, text = fit_and_catch(log, l2=l2)
+    assert categories == [errors.SeparableDataWarning]
+    assert "explains all 500 picks" in text
+    assert direction_error(observer.theta_, THETA) < 0.1
+    assert np.isfinite(observer.theta_).all()
+
+
+def test_quasi_separable_without_a_penalty():
+    """One feature marks an arm that is always picked where it is offered."""
+    X = features()
+    X[:, :, 2] = 0
+    X[:50, 0, 2] = 1
+    rng = np.random.default_rng(0)
+    chosen = (X @ [1.0, -1.0, 0.0] + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
+    chosen[:50] = 0
+    log = BanditLog.from_dense(X, chosen, feature_names=["a", "b", "flag"])
+    observer, categories, text = fit_and_catch(log, l2=0.0)
+    assert categories == [errors.SeparableDataWarning]
+    assert "'flag'" in text
+    assert "'a'" not in text
+    np.testing.assert_allclose(observer.theta_[:2], [1.0, -1.0], atol=0.3)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_constant_feature(l2):
+    X = features()
+    X[:, :, 1] = np.arange(500)[:, None] * 1e3
+    log = softmax_log(X[:, :, [0, 2, 1]], np.array([1.0, -1.0, 0.0]), names=["a", "b", "day"])
+    observer, categories, text = fit_and_catch(log, l2=l2)
+    assert categories == [errors.CollinearFeaturesWarning]
+    assert "'day' never varies" in text
+    assert observer.theta_[2] == pytest.approx(0, abs=1e-12)
+    rows = observer.summary().coefficients
+    assert np.isnan(rows[2].standard_error)
+    assert np.isfinite([rows[0].standard_error, rows[1].standard_error]).all()
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_collinear_features(l2):
+    X = features()
+    X = np.concatenate([X, X[:, :, :1] * 2 + np.arange(500)[:, None, None]], axis=2)
+    log = softmax_log(X, np.array([1.0, -1.0, 0.5, 0.0]), names=["a", "b", "c", "twice a"])
+    observer, categories, text = fit_and_catch(log, l2=l2)
+    assert categories == [errors.CollinearFeaturesWarning]
+    assert "'a', 'twice a' cannot be told apart" in text
+    errors_ = [row.standard_error for row in observer.summary().coefficients]
+    assert np.isnan(errors_).tolist() == [True, False, False, True]
+    # What can be told is right, and so is the sum that counts.
+    assert observer.theta_[0] + 2 * observer.theta_[3] == pytest.approx(1.0, abs=0.25)
+    assert observer.theta_[1] == pytest.approx(-1.0, abs=0.25)
+
+
+def test_fewer_rounds_than_features():
+    observer, categories, text = fit_and_catch(softmax_log(features(n_rounds=5, d=8), np.ones(8)))
+    assert errors.TooFewRoundsWarning in categories
+    assert "5 rounds with a choice for 8 features" in text
+    assert np.isfinite(observer.theta_).all()
+
+
+def test_no_preference():
+    rng = np.random.default_rng(0)
+    _, categories, text = fit_and_catch(BanditLog.from_dense(features(), rng.integers(0, 4, 500)))
+    assert categories == [errors.NoPreferenceWarning]
+    assert "degrees of freedom" in text
+
+
+def test_no_preference_is_calibrated():
+    """Uniform picks: about 5 in 100 logs seem to prefer something."""
+    missed = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        log = BanditLog.from_dense(rng.normal(size=(300, 4, 5)), rng.integers(0, 4, 300))
+        _, categories, _ = fit_and_catch(log)
+        missed += errors.NoPreferenceWarning not in categories
+    assert missed <= 20
+
+
+def test_identical_arms_say_nothing():
+    observer, categories, _ = fit_and_catch(BanditLog.from_dense(np.ones((50, 3, 2)), np.zeros(50, dtype=int)))
+    assert categories == [errors.CollinearFeaturesWarning, errors.NoPreferenceWarning]
+    assert observer.theta_.tolist() == [0.0, 0.0]
+
+
+def test_one_arm_rounds_are_left_out():
+    log = softmax_log(features(), THETA)
+    plain, _, _ = fit_and_catch(log)
+    mixed = BanditLog(
+        np.vstack([log.features, np.ones((20, 3))]),
+        np.append(log.offsets, log.offsets[-1] + np.arange(1, 21)),
+        np.append(log.chosen, np.zeros(20, dtype=int)),
+    )
+    observer, categories, text = fit_and_catch(mixed)
+    assert categories == [errors.OneArmRoundsWarning]
+    assert "20 rounds" in text
+    np.testing.assert_allclose(observer.theta_, plain.theta_, rtol=1e-10)
+    assert observer.n_rounds_ == 500
+
+
+def test_only_one_arm_rounds_are_refused():
+    with pytest.raises(InputError, match="nothing to imitate"):
+        SuffixImitation(burn_in="naive").fit(BanditLog(np.ones((3, 2)), [0, 1, 2, 3], [0, 0, 0]))
+
+
+def test_penalty_dominates_a_tiny_feature():
+    X = features()
+    scales = np.array([1.0, 1.0, 1e-6])
+    log = softmax_log(X, THETA)
+    small = BanditLog(log.features * scales, log.offsets, log.chosen, feature_names=["a", "b", "tiny"])
+    _, categories, text = fit_and_catch(small, l2=1e-4)
+    assert categories == [errors.PenaltyDominatesWarning]
+    assert "'tiny'" in text
+
+
+def test_any_scale_without_a_penalty():
+    log = softmax_log(features(), THETA)
+    scales = np.array([1e6, 1.0, 1e-6])
+    plain, _, _ = fit_and_catch(log, l2=0.0)
+    scaled, categories, _ = fit_and_catch(BanditLog(log.features * scales, log.offsets, log.chosen), l2=0.0)
+    assert categories == []
+    np.testing.assert_allclose(scaled.theta_ * scales, plain.theta_, rtol=1e-6)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(scaled.covariance_)) * scales, np.sqrt(np.diag(plain.covariance_)), rtol=1e-6
+    )
+
+
+def test_an_empty_suffix_is_refused():
+    with pytest.raises(InputError, match="burn-in of 500 rounds leaves nothing of a log with 500"):
+        SuffixImitation(burn_in=500).fit(softmax_log(features(), THETA))
