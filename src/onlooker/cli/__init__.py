@@ -43,10 +43,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has closed it, as `head` does: nothing went wrong, and nothing more can be said.
-        sys.stderr.close()
-        sys.exit(0)
 
 
 def _fail(message: str) -> None:
