@@ -47,7 +47,7 @@ def test_derivatives_and_minimum(problem):
     log, weights, l2, rng = problem
     objective = SoftmaxObjective(log, l2=l2, weights=weights)
     theta = rng.normal(size=log.n_features)
-    here = objective.evaluate(theta)
+    here = objective.evaluate(theta, fine=True)
     assert here.value == pytest.approx(reference_value(log, weights, l2, theta), rel=1e-10, abs=1e-12)
 
     step = 1e-5
@@ -56,7 +56,7 @@ def test_derivatives_and_minimum(problem):
         after, before = objective.evaluate(theta + step * unit), objective.evaluate(theta - step * unit)
         assert here.gradient[j] == pytest.approx((after.value - before.value) / (2 * step), abs=1e-7 * size)
         slope = (after.gradient - before.gradient) / (2 * step)
-        # Arms below one millionth of a round's unpicked probability are left out of the Hessian.
+        # Arms below a ten-millionth of a round's unpicked probability are left out of the Hessian.
         np.testing.assert_allclose(here.hessian[j], slope, atol=1e-5 * size, rtol=1e-5)
 
     fit = minimise(objective)

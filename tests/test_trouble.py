@@ -136,6 +136,7 @@ def test_one_arm_rounds_are_left_out():
     assert categories == [errors.OneArmRoundsWarning]
     assert "20 rounds" in text
     np.testing.assert_allclose(observer.theta_, plain.theta_, rtol=1e-10)
+    np.testing.assert_allclose(observer.covariance_, plain.covariance_, rtol=1e-8)
     assert observer.n_rounds_ == 500
 
 

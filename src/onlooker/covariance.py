@@ -57,7 +57,7 @@ def _sandwich(at: Evaluation, meat: Matrix) -> Matrix:
 
 
 def _gradient_blocks(objective: SoftmaxObjective, theta: Vector, mean: Vector) -> Iterator[Matrix]:
-    """Centred gradients of consecutive rounds, one row a round."""
+    """Centred gradients of consecutive rounds, one row a round that carries weight."""
     from onlooker.kernels.softmax import round_gradients
 
     log, weights = objective.log, objective.weights
@@ -66,7 +66,7 @@ def _gradient_blocks(objective: SoftmaxObjective, theta: Vector, mean: Vector) -
         gradients = np.empty((bounds[1] - bounds[0], log.n_features))
         round_gradients(log.features, log.offsets, log.chosen, weights, *bounds, theta, gradients)
         gradients -= weights[slice(*bounds), None] * mean
-        return gradients
+        return gradients[weights[slice(*bounds)] > 0]
 
     return ordered_map(block, ragged.blocks(log.offsets, log.n_features, 1 << 20))
 

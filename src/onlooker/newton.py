@@ -32,7 +32,7 @@ class Fit:
     """The objective at the minimiser."""
 
     n_iter: int
-    """Passes over the data; a pass over a sketch does not count."""
+    """Passes over the data that the search took; a pass over a sketch does not count."""
 
     converged: bool
     """Whether the gradient vanished, to `TOLERANCE` or to rounding."""

@@ -23,11 +23,14 @@ from onlooker.types import Matrix, Vector
 BLOCK_VALUES = 1 << 22
 """Feature values that one task of a thread goes through."""
 
-SHARE = 1e-6
-"""Arms with less than this share of a round's unpicked probability are left out of the Hessian: nothing to be seen."""
+SHARE = 1e-5
+"""Arms with less than this share of a round's unpicked probability are left out of the Hessian: it points the way."""
 
 SKETCH_SHARE = 1e-3
-"""The same for a sketch (`stride` above 1), whose Hessian need only point the way."""
+"""The same for a sketch (`stride` above 1)."""
+
+FINE_SHARE = 1e-7
+"""The same for a Hessian that intervals are made of."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,13 +96,13 @@ class SoftmaxObjective:
         if not self.n_rounds:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
 
-    def evaluate(self, theta: Vector) -> Evaluation:
-        """Value, gradient and Hessian at `theta`, in one pass over the features."""
+    def evaluate(self, theta: Vector, *, fine: bool = False) -> Evaluation:
+        """Value, gradient and Hessian at `theta`, in one pass over the features; `fine` for an exact Hessian."""
         from onlooker.kernels.softmax import accumulate
 
         log = self.log
         d = log.n_features
-        share = SHARE if self.stride == 1 else SKETCH_SHARE
+        share = FINE_SHARE if fine else SHARE if self.stride == 1 else SKETCH_SHARE
 
         def block(bounds: tuple[int, int]) -> tuple[float, int, Vector, Matrix]:
             gradient, hessian = np.zeros(d), np.zeros((d, d))

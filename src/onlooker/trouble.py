@@ -174,7 +174,7 @@ def _spread(objective: SoftmaxObjective, *, full: bool) -> Matrix:
     if not weights[::stride].any():
         stride = 1
     sample = SoftmaxObjective(log, l2=0.0, weights=weights, stride=stride)
-    return sample.evaluate(np.zeros(log.n_features)).hessian
+    return sample.evaluate(np.zeros(log.n_features), fine=True).hessian
 
 
 def _flat_directions(matrix: Matrix) -> Matrix:

@@ -39,7 +39,7 @@ def compare(
     if log is not None:
         rounds = options.read_with_columns(log, columns)
         what = f"{log}: {rounds!r}"
-        prepare_kernels()
+        prepare_kernels(rounds.features.dtype.name)
         with progress_bar("observing") as progress:
             found = comparison.compare(rounds, progress=progress)
     else:

@@ -31,13 +31,18 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def prepare_kernels() -> None:
-    """Compile before anything is timed; the first time takes seconds, so it is said."""
-    from onlooker.compiling import compile_kernels, is_compiled
+def prepare_kernels(dtype: str = "float32") -> None:
+    """Compile before anything is timed; only the first time is slow enough to be mentioned."""
+    from threading import Timer
 
-    if not is_compiled():
-        click.echo("compiling once, some ten seconds …", err=True)
-    compile_kernels()
+    from onlooker.compiling import compile_kernels
+
+    notice = Timer(3.0, click.echo, ["compiling once, some ten seconds …"], {"err": True})
+    notice.start()
+    try:
+        compile_kernels(dtype)
+    finally:
+        notice.cancel()
 
 
 def print_json(document: Any) -> None:

@@ -47,7 +47,7 @@ def fit(
 
     observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, covariance=covariance)
     rounds = options.read_with_columns(log, columns)
-    prepare_kernels()
+    prepare_kernels(rounds.features.dtype.name)
     with warnings.catch_warnings():
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -105,6 +106,7 @@ class SuffixImitation(Observer):
         weights = None if sample_weight is None else _suffix_weights(sample_weight, log, start)
         objective = SoftmaxObjective(suffix, l2=self.l2, weights=weights)
         fit = minimise(objective)
+        fit = replace(fit, at=objective.evaluate(fit.at.theta, fine=True))
         trouble = find_trouble(objective, fit)
         covariance = self._covariance(objective, fit)
         covariance[~trouble.identified, :] = np.nan
