@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check format lock clean
+.PHONY: demo test check format figures lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
@@ -21,6 +21,9 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+figures: $(VENV)/.run
+	$(BIN)/python scripts/figures.py
 
 # Pins with hashes, no addresses. Needs `uv` on the path; run it after changing the dependencies.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \

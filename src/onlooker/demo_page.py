@@ -6,7 +6,7 @@ import numpy as np
 
 from onlooker import __version__
 from onlooker.comparison import Row
-from onlooker.plots import burn_in_curves
+from onlooker.plots import Chart, burn_in_curves
 from onlooker.report import Column, Page, Section, Table
 from onlooker.study import Study
 
@@ -23,17 +23,11 @@ COLUMNS = (
 def demo_page(study: Study) -> Page:
     """Put a study on a page."""
     rows = study.comparison.rows
-    learner, oracle = rows[0], rows[-1]
+    learner = rows[0]
     simulation = study.simulation
     n_rounds = simulation.log.n_rounds
     observed = rows[1:-1]
     best = min(observed, key=lambda row: _known(row.direction_error))
-    charts = burn_in_curves(
-        *_curve(study),
-        learner_error=_known(learner.direction_error),
-        learner_regret=_known(learner.predictive_regret),
-        marks={row.name.removeprefix("suffix imitation, "): _alpha(row, n_rounds) for row in (*observed, oracle)},
-    )
     lead = (
         f"{simulation.learner!r} played {n_rounds:,} rounds and learned from rewards. Its log, without the rewards, "
         f"was given to the observers. Of those, '{best.name}' came closest to the true parameter: direction error "
@@ -50,7 +44,7 @@ def demo_page(study: Study) -> Page:
                     "Early picks are exploration: keeping them misleads the observer. Throwing away too much leaves "
                     "too little to learn from. Between the two the error is smallest."
                 ),
-                charts=charts,
+                charts=study_curves(study),
             ),
             Section(
                 title="The observers side by side",
@@ -64,6 +58,18 @@ def demo_page(study: Study) -> Page:
             ),
         ),
         footer=f"onlooker {__version__}, seed {simulation.seed}",
+    )
+
+
+def study_curves(study: Study) -> tuple[Chart, Chart]:
+    """Both metrics against alpha, with the learner's level and every observer's burn-in."""
+    learner, *others = study.comparison.rows
+    n_rounds = study.simulation.log.n_rounds
+    return burn_in_curves(
+        *_curve(study),
+        learner_error=_known(learner.direction_error),
+        learner_regret=_known(learner.predictive_regret),
+        marks={row.name.removeprefix("suffix imitation, "): _alpha(row, n_rounds) for row in others},
     )
 
 

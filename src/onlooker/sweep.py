@@ -16,6 +16,12 @@ from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Index, Matrix, Progress, Vector
 
+DEFAULT_ALPHAS = (
+    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.84),
+    *(0.87, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
+)
+"""Dense near 1, where `N ** alpha` runs from a quarter of the log to nearly all of it."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BurnInSweep:
@@ -44,7 +50,7 @@ class BurnInSweep:
 def burn_in_sweep(
     log: BanditLog, alphas: ArrayLike | None = None, *, l2: float = 1e-4, progress: Progress | None = None
 ) -> BurnInSweep:
-    """Fit the suffix after `N ** alpha` rounds for every alpha (by default 21 from 0 to 0.99).
+    """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
     Examples
     --------
@@ -57,7 +63,7 @@ def burn_in_sweep(
     >>> sweep.thetas.shape
     (3, 2)
     """
-    grid = np.linspace(0, 0.99, 21) if alphas is None else np.asarray(alphas, dtype=np.float64)
+    grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
     burn_ins = np.array([power_start(log.n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
