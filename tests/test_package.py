@@ -1,0 +1,69 @@
+"""The package as a whole: public names, the README's code, files that must agree."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onlooker
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_every_public_name_is_there_and_known_to_type_checkers():
+    tree = ast.parse(Path(onlooker.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    typed = {alias.asname for node in block.body for alias in node.names}
+    assert typed == set(onlooker.__all__)
+    for name in onlooker.__all__:
+        assert getattr(onlooker, name).__name__ == name
+        assert name in dir(onlooker)
+    with pytest.raises(AttributeError, match="nonsense"):
+        onlooker.nonsense  # noqa: B018
+
+
+def test_the_readmes_python_runs(tmp_path):
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 2
+    onlooker.write_log(
+        onlooker.simulate(onlooker.Environment(5, 10), onlooker.EpsilonGreedy(0.1), 2000).log, tmp_path / "log.parquet"
+    )
+    for block in blocks:
+        subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "policy.json").exists()
+
+
+def test_the_readmes_table_is_what_the_demo_prints(tmp_path):
+    """Errors to 5%: the last digits of a simulation depend on the processor."""
+    command = [sys.executable, "-m", "onlooker", "demo", "--out", str(tmp_path / "page.html")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    row = re.compile(
+        r"^(learner \(sees rewards\)|suffix imitation, [^ ]+(?: [^ ]+)*?) {2,}(?:(\d+) +)?(0\.\d+)", re.MULTILINE
+    )
+    ours, shown = row.findall(printed), row.findall(README)
+    assert len(ours) == len(shown) == 5
+    for (name, burn_in, error), (name_shown, burn_in_shown, error_shown) in zip(ours, shown, strict=True):
+        assert (name, burn_in) == (name_shown, burn_in_shown)
+        assert float(error) == pytest.approx(float(error_shown), rel=0.05)
+
+
+def test_the_documentation_names_files_that_exist():
+    for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#]+)\)", text):
+            assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
+    source = ROOT / "src" / "onlooker"
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in source.iterdir():
+        if path.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed", "types.py", "kernels"}:
+            name = f"{path.name}/" if path.is_dir() else path.name
+            assert f"`{name}`" in contributing, f"{name} is not on the map in CONTRIBUTING.md"
+
+
+def test_no_dependency_file_holds_an_address():
+    for path in [*(ROOT / "requirements").iterdir(), ROOT / "pyproject.toml"]:
+        assert not re.search(r"https?://|index-url", path.read_text(encoding="utf-8")), path.name
