@@ -2,7 +2,9 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -40,12 +42,28 @@ def test_paths(tmp_path):
     refused(tmp_path / "log", "none of the known suffixes")
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_without_permission(tmp_path):
-    for name in ("log.csv", "log.parquet"):
-        (tmp_path / name).write_text("x")
-        (tmp_path / name).chmod(0)
-        refused(tmp_path / name, "Permission denied")
+@contextmanager
+def ordinary_user():
+    """The superuser may read everything, so step down for a moment."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_file_without_permission():
+    # Not `tmp_path`: its folders are private, and an ordinary user would not even find the files.
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for name in ("log.csv", "log.parquet"):
+            path = Path(folder) / name
+            path.write_text("x")
+            path.chmod(0)
+            with ordinary_user():
+                refused(path, "Permission denied")
 
 
 def test_options(tmp_path):
