@@ -37,7 +37,7 @@ def newey_west(objective, at, lags):
 @pytest.mark.parametrize("l2", [0.0, 1e-2])
 def test_sandwich_is_newey_west(lags, l2):
     objective = SoftmaxObjective(softmax_log(0), l2=l2)
-    at = minimise(objective).at
+    at = objective.evaluate(minimise(objective).at.theta)
     np.testing.assert_allclose(
         sandwich_covariance(objective, at, lags=lags), newey_west(objective, at, lags), rtol=1e-8
     )
@@ -46,7 +46,7 @@ def test_sandwich_is_newey_west(lags, l2):
 def test_sandwich_is_the_same_across_blocks():
     log = softmax_log(1, n_rounds=120_000, n_arms=3)
     objective = SoftmaxObjective(log, l2=0.0)
-    at = minimise(objective).at
+    at = objective.evaluate(minimise(objective).at.theta)
     np.testing.assert_allclose(sandwich_covariance(objective, at, lags=7), newey_west(objective, at, 7), rtol=1e-8)
 
 
@@ -55,7 +55,7 @@ def test_model_covariance_agrees_with_statsmodels():
 
     log = softmax_log(2)
     objective = SoftmaxObjective(log, l2=0.0)
-    at = minimise(objective).at
+    at = objective.evaluate(minimise(objective).at.theta)
     picked = np.zeros(len(log.features))
     picked[log.chosen_rows] = 1
     rival = ConditionalLogit(picked, log.features, groups=np.repeat(np.arange(log.n_rounds), log.n_arms))

@@ -13,7 +13,7 @@ import numpy as np
 
 from onlooker import ragged
 from onlooker.newton import inverse_square_root
-from onlooker.softmax import Evaluation, SoftmaxObjective
+from onlooker.softmax import CurvedPoint, SoftmaxObjective
 from onlooker.threads import ordered_map
 from onlooker.types import Matrix, Vector
 
@@ -29,12 +29,12 @@ def default_lags(n_rounds: int) -> int:
     return int(4 * (n_rounds / 100) ** (2 / 9))
 
 
-def model_covariance(objective: SoftmaxObjective, at: Evaluation) -> Matrix:
+def model_covariance(objective: SoftmaxObjective, at: CurvedPoint) -> Matrix:
     """Covariance if the softmax model holds and the rounds are independent."""
     return _sandwich(at, (at.hessian - objective.l2 * np.eye(len(at.theta))) / objective.total)
 
 
-def sandwich_covariance(objective: SoftmaxObjective, at: Evaluation, *, lags: int | None = None) -> Matrix:
+def sandwich_covariance(objective: SoftmaxObjective, at: CurvedPoint, *, lags: int | None = None) -> Matrix:
     """Covariance from the scatter of the rounds' gradients, allowing for dependence between `lags` neighbours."""
     d = len(at.theta)
     width = 1 + (default_lags(objective.n_rounds) if lags is None else lags)
@@ -50,7 +50,7 @@ def sandwich_covariance(objective: SoftmaxObjective, at: Evaluation, *, lags: in
     return _sandwich(at, few * meat / width / objective.total**2)
 
 
-def _sandwich(at: Evaluation, meat: Matrix) -> Matrix:
+def _sandwich(at: CurvedPoint, meat: Matrix) -> Matrix:
     root = inverse_square_root(at.hessian)
     half = root @ (root.T @ meat @ root)
     return np.asarray(half @ root.T)

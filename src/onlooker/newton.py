@@ -1,4 +1,4 @@
-"""Newton's method for the imitation objective, which is smooth and convex."""
+"""The solver: Newton's method far from the minimum, its quasi-Newton form near it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.softmax import Evaluation, SoftmaxObjective
+from onlooker.softmax import FAIR, ROUGH, CurvedPoint, Point, SoftmaxObjective
 from onlooker.types import Matrix, Vector
 
 TOLERANCE = 1e-8
@@ -16,6 +16,12 @@ The decrement `sqrt(g' H^-1 g)` does not depend on the features' units, so tiny 
 """
 
 MAX_PASSES = 200
+
+SLOW = 0.3
+"""A step that leaves more than this of the gradient asks for the curvature where it leads."""
+
+SKETCH_STRIDE = 8
+"""A sketch looks at every so many rounds."""
 
 SKETCH_TOLERANCE = 1e-4
 """The same for a sketch, whose minimum is only where the full objective starts."""
@@ -28,8 +34,11 @@ SKETCH_ROUNDS_PER_FEATURE = 10
 class Fit:
     """What the solver found, and how it got there."""
 
-    at: Evaluation
+    at: Point
     """The objective at the minimiser."""
+
+    metric: Matrix
+    """About the inverse of the Hessian there, shape (d, d)."""
 
     n_iter: int
     """Passes over the data that the search took; a pass over a sketch does not count."""
@@ -38,8 +47,11 @@ class Fit:
     """Whether the gradient vanished, to `TOLERANCE` or to rounding."""
 
 
-def minimise(objective: SoftmaxObjective, start: Vector | None = None) -> Fit:
-    """Find the minimiser, from `start` or else from that of a sketch that looks at few of the rounds.
+def minimise(objective: SoftmaxObjective, near: Fit | None = None) -> Fit:
+    """Find the minimiser, starting from a fit of a similar objective or else from that of a sketch.
+
+    Far from the minimum every step is Newton's. Near it the curvature hardly changes, so steps correct the last one by
+    the gradients that they see (BFGS), and passes need not compute it.
 
     Examples
     --------
@@ -49,35 +61,46 @@ def minimise(objective: SoftmaxObjective, start: Vector | None = None) -> Fit:
     >>> fit.converged, bool(np.isclose(fit.at.theta[0], np.log(3)))
     (True, True)
     """
-    here = objective.evaluate(_sketched_start(objective) if start is None else start)
-    tolerance = TOLERANCE if objective.stride == 1 else SKETCH_TOLERANCE
-    passes = 1
+    share, tolerance = (FAIR, TOLERANCE) if objective.stride == 1 else (ROUGH, SKETCH_TOLERANCE)
+    here: Point
+    if near is None:
+        here = objective.evaluate(_sketched_start(objective), share=share)
+        metric = inverse(here.hessian)
+    else:
+        here = objective.slope(near.at.theta)
+        metric = near.metric
+    passes, slow = 1, not here.theta.any()
     while True:
-        step = newton_step(here.hessian, here.gradient)
+        step = -metric @ here.gradient
         decrement = max(0.0, -float(here.gradient @ step)) ** 0.5
-        converged = max(decrement, float(np.abs(here.gradient).max())) <= tolerance
+        converged = max(decrement, _size(here)) <= tolerance
         if converged or passes >= MAX_PASSES:
             break
-        ahead, tried = _line_search(objective, here, step)
+        ahead, tried = _line_search(objective, here, step, share=share if slow else None)
         passes += tried
-        if ahead is None:
+        if ahead is None and isinstance(here, CurvedPoint):
             # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
             converged = decrement <= tolerance**0.5
             break
+        if ahead is None:
+            ahead, passes = objective.evaluate(here.theta, share=share), passes + 1
+        slow = _size(ahead) > SLOW * _size(here)
+        metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else _corrected(metric, here, ahead)
         here = ahead
-    return Fit(at=here, n_iter=passes, converged=converged)
+    return Fit(at=here, metric=metric, n_iter=passes, converged=converged)
 
 
-def newton_step(hessian: Matrix, gradient: Vector) -> Vector:
-    """Solve `hessian @ step = -gradient`; directions without curvature are left alone.
+def inverse(hessian: Matrix) -> Matrix:
+    """Invert on the directions that have curvature; leave the others alone.
 
     Examples
     --------
-    >>> newton_step(np.array([[4.0, 0.0], [0.0, 0.0]]), np.array([2.0, 0.0]))
-    array([-0.5, 0. ])
+    >>> inverse(np.array([[4.0, 0.0], [0.0, 0.0]]))
+    array([[0.25, 0.  ],
+           [0.  , 0.  ]])
     """
-    inverse_root = inverse_square_root(hessian)
-    return np.asarray(inverse_root @ (inverse_root.T @ -gradient))
+    root = inverse_square_root(hessian)
+    return np.asarray(root @ root.T)
 
 
 def inverse_square_root(hessian: Matrix) -> Matrix:
@@ -92,12 +115,32 @@ def inverse_square_root(hessian: Matrix) -> Matrix:
     return np.asarray(scale[:, None] * vectors[:, curved] / np.sqrt(values[curved]))
 
 
-def _line_search(objective: SoftmaxObjective, here: Evaluation, step: Vector) -> tuple[Evaluation | None, int]:
+def _size(here: Point) -> float:
+    return float(np.abs(here.gradient).max())
+
+
+def _corrected(metric: Matrix, here: Point, ahead: Point) -> Matrix:
+    """Make the metric agree with the change of gradient that was seen (the BFGS formula)."""
+    step, change = ahead.theta - here.theta, ahead.gradient - here.gradient
+    curvature = float(step @ change)
+    if curvature <= 0:
+        return metric
+    turned = metric @ change
+    cross = np.outer(step, turned)
+    return np.asarray(
+        metric + (1 + change @ turned / curvature) / curvature * np.outer(step, step) - (cross + cross.T) / curvature
+    )
+
+
+def _line_search(
+    objective: SoftmaxObjective, here: Point, step: Vector, *, share: float | None
+) -> tuple[Point | None, int]:
     """Halve the step until the objective falls; near the minimum, where it cannot be seen to, the gradient decides."""
     slope = float(here.gradient @ step)
     length = 1.0
     for tried in range(1, 31):
-        ahead = objective.evaluate(here.theta + length * step)
+        theta = here.theta + length * step
+        ahead = objective.slope(theta) if share is None else objective.evaluate(theta, share=share)
         if ahead.value <= here.value + 1e-4 * length * slope:
             return ahead, tried
         rounding = 1e-14 * max(1.0, abs(here.value))
@@ -109,8 +152,7 @@ def _line_search(objective: SoftmaxObjective, here: Evaluation, step: Vector) ->
 
 def _sketched_start(objective: SoftmaxObjective) -> Vector:
     """Minimiser over every `stride`-th round, itself found from a coarser sketch; zero where a sketch does not pay."""
-    log, stride = objective.log, objective.stride * 8
-    if log.n_rounds // stride < SKETCH_ROUNDS_PER_FEATURE * log.n_features:
+    log, stride = objective.log, objective.stride * SKETCH_STRIDE
+    if np.count_nonzero(objective.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * log.n_features:
         return np.zeros(log.n_features)
-    sketch = SoftmaxObjective(log, l2=objective.l2, weights=objective.weights, stride=stride)
-    return minimise(sketch).at.theta
+    return minimise(SoftmaxObjective(log, l2=objective.l2, weights=objective.weights, stride=stride)).at.theta

@@ -23,19 +23,16 @@ from onlooker.types import Matrix, Vector
 BLOCK_VALUES = 1 << 22
 """Feature values that one task of a thread goes through."""
 
-SHARE = 1e-5
-"""Arms with less than this share of a round's unpicked probability are left out of the Hessian: it points the way."""
+FINE, FAIR, ROUGH = 1e-7, 1e-4, 1e-3
+"""Arms with at most this share of a round's unpicked probability are left out of the Hessian.
 
-SKETCH_SHARE = 1e-3
-"""The same for a sketch (`stride` above 1)."""
-
-FINE_SHARE = 1e-7
-"""The same for a Hessian that intervals are made of."""
+A fine one is good for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation:
-    """The objective at one point."""
+class Point:
+    """The objective at one theta."""
 
     theta: Vector
     """Where it was evaluated, shape (d,)."""
@@ -46,14 +43,19 @@ class Evaluation:
     gradient: Vector
     """Shape (d,), penalty included."""
 
-    hessian: Matrix
-    """Shape (d, d), penalty included."""
-
     loss: float
     """Mean loss without the penalty."""
 
     explained: int
     """Rounds whose pick scores strictly above every other arm."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurvedPoint(Point):
+    """The objective at one theta, with its curvature."""
+
+    hessian: Matrix
+    """Shape (d, d), penalty included."""
 
 
 class SoftmaxObjective:
@@ -96,16 +98,22 @@ class SoftmaxObjective:
         if not self.n_rounds:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
 
-    def evaluate(self, theta: Vector, *, fine: bool = False) -> Evaluation:
-        """Value, gradient and Hessian at `theta`, in one pass over the features; `fine` for an exact Hessian."""
+    def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
+        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: `FINE`, `FAIR`, `ROUGH`)."""
+        point, hessian = self._pass(theta, share, size=len(theta))
+        return CurvedPoint(**vars(point), hessian=hessian)
+
+    def slope(self, theta: Vector) -> Point:
+        """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
+        return self._pass(theta, 0.0, size=0)[0]
+
+    def _pass(self, theta: Vector, share: float, *, size: int) -> tuple[Point, Matrix]:
         from onlooker.kernels.softmax import accumulate
 
         log = self.log
-        d = log.n_features
-        share = FINE_SHARE if fine else SHARE if self.stride == 1 else SKETCH_SHARE
 
         def block(bounds: tuple[int, int]) -> tuple[float, int, Vector, Matrix]:
-            gradient, hessian = np.zeros(d), np.zeros((d, d))
+            gradient, hessian = np.zeros(log.n_features), np.zeros((size, size))
             loss, explained = accumulate(
                 log.features,
                 log.offsets,
@@ -121,21 +129,20 @@ class SoftmaxObjective:
             return loss, explained, gradient, hessian
 
         loss, explained = 0.0, 0
-        gradient, upper = np.zeros(d), np.zeros((d, d))
+        gradient, upper = np.zeros(log.n_features), np.zeros((size, size))
         for part in ordered_map(block, self._blocks):
             loss += part[0]
             explained += part[1]
             gradient += part[2]
             upper += part[3]
-        hessian = upper + np.triu(upper, 1).T
-        return Evaluation(
+        point = Point(
             theta=theta,
             value=loss / self.total + 0.5 * self.l2 * float(theta @ theta),
             gradient=gradient / self.total + self.l2 * theta,
-            hessian=hessian / self.total + self.l2 * np.eye(d),
             loss=loss / self.total,
             explained=explained,
         )
+        return point, (upper + np.triu(upper, 1).T) / self.total + self.l2 * np.eye(size)
 
     def null_loss(self) -> float:
         """Mean loss of picking uniformly at random."""

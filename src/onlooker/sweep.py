@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from onlooker.burn_in import power_start
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
-from onlooker.newton import minimise
+from onlooker.newton import Fit, minimise
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Index, Matrix, Progress, Vector
@@ -79,13 +79,12 @@ def fit_suffixes(
     losses = np.full(len(burn_ins), np.nan)
     last_choice = int(np.flatnonzero(log.n_arms > 1).max(initial=-1))
     distinct = np.unique(burn_ins)
-    start: Vector | None = None
+    near: Fit | None = None
     for done, burn_in in enumerate(distinct, 1):
         if burn_in <= last_choice:
-            fit = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), start)
-            start = fit.at.theta
+            near = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), near)
             same = np.asarray(burn_ins) == burn_in
-            thetas[same], losses[same] = fit.at.theta, fit.at.loss
+            thetas[same], losses[same] = near.at.theta, near.at.loss
         if progress is not None:
             progress(done, len(distinct))
     return thetas, losses

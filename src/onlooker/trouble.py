@@ -47,10 +47,10 @@ class Trouble:
     """Which coefficients the rounds can tell at all, shape (d,)."""
 
 
-def find_trouble(objective: SoftmaxObjective, fit: Fit) -> Trouble:
-    """Look for everything that makes the fitted theta less than it seems."""
+def find_trouble(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Trouble:
+    """Look for everything that makes the fitted theta less than it seems; `hessian` is the objective's there."""
     names = feature_labels(objective.log.feature_names, objective.log.n_features)
-    data_hessian = fit.at.hessian - objective.l2 * np.eye(len(names))
+    data_hessian = hessian - objective.l2 * np.eye(len(names))
     null = _null_space(objective, data_hessian)
     identified = np.abs(null).max(axis=1, initial=0.0) < 1e-6
     findings = [
@@ -133,13 +133,14 @@ def _separable(objective: SoftmaxObjective, fit: Fit) -> bool:
 
     A penalised fit of such data may miss a few; where it misses no more than there are features, weaker penalties tell.
     """
-    at, n_rounds = fit.at, objective.n_rounds
+    n_rounds, d = objective.n_rounds, objective.log.n_features
     for _ in range(SEPARATION_STEPS):
-        if at.explained == n_rounds or n_rounds - at.explained > len(at.theta) or objective.l2 == 0:
+        missed = n_rounds - fit.at.explained
+        if missed == 0 or missed > d or objective.l2 == 0:
             break
         objective = SoftmaxObjective(objective.log, l2=objective.l2 / 10, weights=objective.weights)
-        at = minimise(objective, at.theta).at
-    return at.explained == n_rounds
+        fit = minimise(objective, fit)
+    return fit.at.explained == n_rounds
 
 
 def _about_preference(objective: SoftmaxObjective, fit: Fit) -> Iterator[OnlookerWarning]:
@@ -174,7 +175,7 @@ def _spread(objective: SoftmaxObjective, *, full: bool) -> Matrix:
     if not weights[::stride].any():
         stride = 1
     sample = SoftmaxObjective(log, l2=0.0, weights=weights, stride=stride)
-    return sample.evaluate(np.zeros(log.n_features), fine=True).hessian
+    return sample.evaluate(np.zeros(log.n_features)).hessian
 
 
 def _flat_directions(matrix: Matrix) -> Matrix:

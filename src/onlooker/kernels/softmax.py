@@ -92,12 +92,13 @@ def accumulate(
     gradient: Vector,
     hessian: Matrix,
 ) -> tuple[float, int]:
-    """Add the rounds' gradient and Hessian (upper triangle) to the arrays given.
+    """Add the rounds' gradient, and their Hessian (upper triangle) unless it is empty, to the arrays given.
 
     Arms whose probability is at most `floor` times that of all unpicked arms are left out of the Hessian. Returns the
     weighted loss and the number of rounds that carry weight and whose pick scores strictly above every other arm.
     """
     d = theta.shape[0]
+    curved = hessian.shape[0] > 0
     probabilities = np.empty(_largest(offsets, start, stop))
     rows, scales, filled = np.zeros((ROWS, d)), np.zeros(ROWS), 0
     difference, mean = np.empty(d), np.empty(d)
@@ -123,7 +124,7 @@ def accumulate(
             _difference(features, first + k, pick, difference)
             for j in range(d):
                 mean[j] += p * difference[j]
-            if p > floor * rest:
+            if curved and p > floor * rest:
                 rows[filled, :] = difference
                 scales[filled] = weight * p
                 filled += 1
@@ -133,14 +134,16 @@ def accumulate(
         explained += weight > 0.0 and beaten == last - first
         for j in range(d):
             gradient[j] += weight * mean[j]
-        rows[filled, :] = mean
-        scales[filled] = -weight
-        filled += 1
-        if filled == ROWS:
-            _add_outer(scales, rows, hessian)
-            filled = 0
-    scales[filled:] = 0.0
-    _add_outer(scales, rows, hessian)
+        if curved:
+            rows[filled, :] = mean
+            scales[filled] = -weight
+            filled += 1
+            if filled == ROWS:
+                _add_outer(scales, rows, hessian)
+                filled = 0
+    if curved:
+        scales[filled:] = 0.0
+        _add_outer(scales, rows, hessian)
     return loss, explained
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -14,11 +13,11 @@ from onlooker.covariance import model_covariance, sandwich_covariance
 from onlooker.errors import InputError
 from onlooker.held_out import HeldOut
 from onlooker.log import BanditLog, feature_labels
-from onlooker.newton import Fit, minimise
+from onlooker.newton import minimise
 from onlooker.observers.base import Observer, as_log
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.policy import LinearPolicy
-from onlooker.softmax import SoftmaxObjective
+from onlooker.softmax import CurvedPoint, SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix
 
@@ -106,21 +105,21 @@ class SuffixImitation(Observer):
         weights = None if sample_weight is None else _suffix_weights(sample_weight, log, start)
         objective = SoftmaxObjective(suffix, l2=self.l2, weights=weights)
         fit = minimise(objective)
-        fit = replace(fit, at=objective.evaluate(fit.at.theta, fine=True))
-        trouble = find_trouble(objective, fit)
-        covariance = self._covariance(objective, fit)
+        at = objective.evaluate(fit.at.theta)
+        trouble = find_trouble(objective, fit, at.hessian)
+        covariance = self._covariance(objective, at)
         covariance[~trouble.identified, :] = np.nan
         covariance[:, ~trouble.identified] = np.nan
 
-        self.policy_ = LinearPolicy(fit.at.theta, log.feature_names)
+        self.policy_ = LinearPolicy(at.theta, log.feature_names)
         self.burn_in_ = start
-        self.loss_ = fit.at.loss
+        self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
         self.covariance_ = covariance
         self.warnings_ = tuple(str(warning) for warning in trouble.warnings)
         self.n_rounds_ = objective.n_rounds
-        self.agreement_ = fit.at.explained / objective.n_rounds
-        self.log_likelihood_ = -objective.total * fit.at.loss
+        self.agreement_ = at.explained / objective.n_rounds
+        self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss()
         for warning in trouble.warnings:
             warnings.warn(warning, stacklevel=2)
@@ -176,10 +175,10 @@ class SuffixImitation(Observer):
             )
         return start
 
-    def _covariance(self, objective: SoftmaxObjective, fit: Fit) -> Matrix:
+    def _covariance(self, objective: SoftmaxObjective, at: CurvedPoint) -> Matrix:
         if self.covariance == "model":
-            return model_covariance(objective, fit.at)
-        return sandwich_covariance(objective, fit.at, lags=self.lags)
+            return model_covariance(objective, at)
+        return sandwich_covariance(objective, at, lags=self.lags)
 
 
 def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
