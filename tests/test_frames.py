@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.errors import InputError
+from onlooker.errors import ColumnsLeftOutWarning, InputError
 from onlooker.log import BanditLog
 from strategies import assert_same, plains
 
@@ -83,7 +83,8 @@ def test_features_default_to_every_other_number(table):
     frame = table(
         columns(size=[1, 2, 3, 4], seen=[True, False, True, True], name=["a", "b", "c", "d"], when=[1, 1, 2, 2])
     )
-    log = BanditLog.from_frame(frame, order_by="when")
+    with pytest.warns(ColumnsLeftOutWarning, match="not numbers, so not taken for features: 'name'"):
+        log = BanditLog.from_frame(frame, order_by="when")
     assert log.feature_names == ("price", "size", "seen")
     assert log.arms(0).tolist() == [[9, 1, 1], [7, 2, 0]]
     chosen = BanditLog.from_frame(frame, features=["size", "price"])
@@ -146,12 +147,16 @@ NAN = float("nan")
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [
-        ({}, {"round": "trip"}, r"the table has no column 'trip': it has \['round', 'chosen', 'price'\]"),
-        ({}, {"features": ["prize"]}, "the table has no column 'prize'"),
+        (
+            {},
+            {"round": "trip"},
+            "the table has no column 'trip': it has 'round', 'chosen', 'price'; name it as `round`",
+        ),
+        ({}, {"features": ["prize"]}, "the table has no column 'prize': .* did you mean 'price'"),
         ({}, {"features": ["chosen"]}, "column 'chosen' cannot be a feature too"),
         ({}, {"features": ["price", "price"]}, "feature_names has 'price' twice"),
         ({}, {"features": []}, "features has no columns"),
-        ({"price": list("abcd")}, {}, r"no numeric column besides \['round', 'chosen'\] \(not numbers: \['price'\]\)"),
+        ({"price": list("abcd")}, {}, r"no numeric column besides 'round', 'chosen' \(not numbers: 'price'\)"),
         ({"price": list("abcd")}, {"features": ["price"]}, "column 'price' holds String, not numbers"),
         ({"price": [1.0, None, 2.0, 3.0]}, {}, "column 'price', row 1 is missing"),
         ({"price": [1.0, 2.0, NAN, 3.0]}, {}, "column 'price', row 2 is missing"),

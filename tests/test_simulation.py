@@ -254,7 +254,12 @@ def test_a_learner_cannot_write_into_the_log():
         simulate(Environment(2, 5), Writing(0), 30)
 
 
-@pytest.mark.parametrize("thing", [None, 3, LinUCB])
+def test_a_class_is_no_learner():
+    with pytest.raises(InputError, match=r"LinUCB is a class: pass a learner made of it, LinUCB\(\)"):
+        simulate(Environment(2, 3), LinUCB, n_rounds=5)
+
+
+@pytest.mark.parametrize("thing", [None, 3])
 def test_what_is_no_learner_is_refused(thing):
     with pytest.raises(InputError, match="is not a learner: it needs the methods choose and update"):
         simulate(Environment(2, 5), thing, 30)

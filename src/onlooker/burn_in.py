@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 
@@ -27,8 +28,7 @@ class FixedStart:
     """How many."""
 
     def __post_init__(self) -> None:
-        if self.rounds < 0:
-            raise InputError(f"a burn-in of {self.rounds} rounds: it must not be negative")
+        as_whole(self.rounds, "the burn-in")
 
     def start(self, log: BanditLog) -> int:  # noqa: ARG002  the protocol's shape
         """Number of rounds to throw away."""

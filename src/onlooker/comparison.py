@@ -50,11 +50,33 @@ class Row:
     """What the observer said of its answer."""
 
 
-@dataclass(frozen=True, kw_only=True)
+COLUMNS = (
+    ("observer", "name", ""),
+    ("burn-in", "burn_in", "d"),
+    ("direction error", "direction_error", ".4f"),
+    ("predictive regret", "predictive_regret", ".6f"),
+    ("agreement", "agreement", ".3f"),
+    ("seconds", "seconds", ".2f"),
+)
+"""Of a comparison's table: heading, field of `Row`, format."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
-    """One row per observer, in the order in which they were given."""
+    """One row per observer, in the order in which they were given; printing it shows the table."""
 
     rows: tuple[Row, ...]
+
+    def __repr__(self) -> str:
+        known = [column for column in COLUMNS if any(getattr(row, column[1]) is not None for row in self.rows)]
+        lines = [[heading for heading, _, _ in known]]
+        for row in self.rows:
+            values = [(getattr(row, field), style) for _, field, style in known]
+            lines.append(["" if value is None else format(value, style) for value, style in values])
+        widths = [max(len(line[column]) for line in lines) for column in range(len(known))]
+        lines.insert(1, ["-" * width for width in widths])
+        padded = [[line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines]
+        return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def __getitem__(self, name: str) -> Row:
         """Row of the observer with this name."""

@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker import __version__
-from onlooker.comparison import Row
+from onlooker.comparison import COLUMNS, Comparison, Row
 from onlooker.plots import Chart, burn_in_curves
 from onlooker.report import Column, Page, Section, Table
 from onlooker.study import Study
-
-COLUMNS = (
-    Column("observer"),
-    Column("burn-in", "d", "right"),
-    Column("direction error", ".4f", "right"),
-    Column("predictive regret", ".6f", "right"),
-    Column("agreement", ".3f", "right"),
-    Column("seconds", ".2f", "right"),
-)
 
 
 def demo_page(study: Study) -> Page:
@@ -54,7 +45,7 @@ def demo_page(study: Study) -> Page:
                     "the learner's own picks over the last tenth of the log. The oracle picks its burn-in by looking "
                     "at the truth, so it profits from luck."
                 ),
-                table=Table(COLUMNS, tuple(_cells(row) for row in rows), highlight=rows.index(best)),
+                table=comparison_table(study.comparison),
             ),
         ),
         footer=f"onlooker {__version__}, seed {simulation.seed}",
@@ -85,7 +76,7 @@ def _curve(study: Study) -> tuple[list[float], list[float], list[float]]:
 
 
 def _alpha(row: Row, n_rounds: int) -> float:
-    return float(np.log(max(1, row.burn_in or 1)) / np.log(n_rounds))
+    return round(float(np.log(max(1, row.burn_in or 1)) / np.log(n_rounds)), 4)
 
 
 def _known(value: float | None) -> float:
@@ -94,5 +85,12 @@ def _known(value: float | None) -> float:
     return value
 
 
-def _cells(row: Row) -> tuple[str | float | None, ...]:
-    return row.name, row.burn_in, row.direction_error, row.predictive_regret, row.agreement, row.seconds
+def comparison_table(comparison: Comparison) -> Table:
+    """The rows of a comparison; the best observer stands out."""
+    observed = comparison.rows[1:-1]
+    best = min(observed, key=lambda row: _known(row.direction_error))
+    return Table(
+        tuple(Column(heading, style, "right" if style else "left") for heading, _, style in COLUMNS),
+        tuple(tuple(getattr(row, field) for _, field, _ in COLUMNS) for row in comparison.rows),
+        highlight=comparison.rows.index(best),
+    )

@@ -17,6 +17,10 @@ class OnlookerWarning(UserWarning):
     """Base of every warning that onlooker gives: the answer is usable, but read this first."""
 
 
+class ColumnsLeftOutWarning(OnlookerWarning):
+    """Some columns of a table are text, so they were not taken for features."""
+
+
 class OneArmRoundsWarning(OnlookerWarning):
     """Some rounds offer a single arm: nothing was chosen there, so they say nothing."""
 

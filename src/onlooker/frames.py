@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import InputError
+from onlooker.errors import ColumnsLeftOutWarning, InputError
 from onlooker.types import Features, Ids, Index
 
 if TYPE_CHECKING:
     import narwhals as nw
+
+OUTCOMES = frozenset({"reward", "rewards", "propensity", "propensity_score", "pscore"})
+"""Columns that an observer does not see, so they are no features unless asked for."""
+
+ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
+"""What pandas calls the row numbers that it saves with a table."""
 
 
 def parts_of_frame(
@@ -34,14 +43,19 @@ def parts_of_frame(
         raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
     except nw.exceptions.DuplicateError as error:
         raise InputError("the table has two columns of the same name: rename one of them") from error
-    keys = [name for name in (round, chosen, arm, order_by) if name is not None]
-    names = _feature_columns(table, keys) if features is None else list(features)
+    meanings = {"round": round, "chosen": chosen, "arm": arm, "order_by": order_by}
+    check_columns(columns, meanings)
+    keys = [name for name in meanings.values() if name is not None]
+    if features is None:
+        types = {name: table[name].dtype for name in columns}
+        names = default_features({name: t.is_numeric() or t == nw.Boolean for name, t in types.items()}, keys)
+    else:
+        names = _as_list(features)
     for name in names:
+        check_columns(columns, {"features": name})
         if name in keys:
             raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
     for name in [*keys, *names]:
-        if name not in columns:
-            raise InputError(f"the table has no column {name!r}: it has {columns[:20]}")
         _check_complete(table, name)
     if not len(table):
         raise InputError("the table has no rows: nothing was offered")
@@ -66,15 +80,44 @@ def parts_of_frame(
     }
 
 
-def _feature_columns(table: nw.DataFrame[Any], keys: Sequence[str]) -> list[str]:
-    import narwhals as nw
+def default_features(numeric: Mapping[str, bool], keys: Sequence[str | None]) -> list[str]:
+    """Columns that describe the arms unless the user names them: numbers that are no key, no outcome, no row number.
 
-    others = [name for name in table.columns if name not in keys]
-    names = [name for name in others if table[name].dtype.is_numeric() or table[name].dtype == nw.Boolean]
+    `numeric` says of every column whether it holds numbers. Text that is left out is named in a warning.
+    """
+    others = [name for name in numeric if name not in {*keys, *OUTCOMES} and not ROW_NUMBER.fullmatch(name)]
+    names = [name for name in others if numeric[name]]
+    text = [name for name in others if not numeric[name]]
     if not names:
-        found = f" (not numbers: {others[:5]})" if others else ""
-        raise InputError(f"the table has no numeric column besides {list(keys)}{found}: name the features")
+        found = f" (not numbers: {some(text)})" if text else ""
+        known = some([key for key in keys if key])
+        raise InputError(f"the table has no numeric column besides {known}{found}: name the features")
+    if text:
+        message = f"not numbers, so not taken for features: {some(text)}; encode them, or name the features"
+        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
     return names
+
+
+def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> None:
+    """Every wanted column is there; `wanted` maps what a column means to its name."""
+    for meaning, name in wanted.items():
+        if name is not None and name not in names:
+            folded = {other.strip().lower(): other for other in names}
+            near = get_close_matches(name.strip().lower(), folded, n=1)
+            hint = f"did you mean {folded[near[0]]!r}? " if near else ""
+            raise InputError(f"the table has no column {name!r}: it has {some(names)}; {hint}name it as `{meaning}`")
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few names, quoted."""
+    shown = ", ".join(repr(name) for name in names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+
+
+def _as_list(features: Sequence[str]) -> list[str]:
+    if isinstance(features, str):
+        raise InputError(f"features is {features!r}: pass a list of columns")
+    return list(features)
 
 
 def _check_complete(table: nw.DataFrame[Any], name: str) -> None:

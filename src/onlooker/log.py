@@ -160,7 +160,7 @@ class BanditLog:
 
         Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
         next to each other. `chosen` is 0/1 or boolean, with exactly one pick a round. `features` defaults to every
-        other numeric column.
+        other numeric column, rewards, propensities and row numbers aside; text that is left out is named in a warning.
 
         Examples
         --------
@@ -252,6 +252,16 @@ class BanditLog:
         few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
         arms = f"{many} arms" if few == many else f"{few} to {many} arms"
         return f"BanditLog({self.n_rounds} rounds, {arms}, {self.n_features} features, {self.features.dtype})"
+
+
+def as_log(log: object) -> BanditLog:
+    """Refuse what is not a log, saying how to make one."""
+    if not isinstance(log, BanditLog):
+        raise InputError(
+            f"a {type(log).__name__} is not a BanditLog: make one with BanditLog.from_frame, "
+            "BanditLog.from_dense or read_log"
+        )
+    return log
 
 
 def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

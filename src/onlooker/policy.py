@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.files import write_text
-from onlooker.log import BanditLog, as_names
+from onlooker.log import BanditLog, as_log, as_names
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
@@ -79,7 +79,7 @@ class LinearPolicy:
 
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""
-        theta = self._aligned(log)
+        theta = self._aligned(as_log(log))
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])

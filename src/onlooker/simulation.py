@@ -186,6 +186,8 @@ def _simulate(
 
 
 def _fresh_copy(learner: Learner, rng: np.random.Generator) -> Learner:
+    if isinstance(learner, type):
+        raise InputError(f"{learner.__name__} is a class: pass a learner made of it, {learner.__name__}()")
     if not isinstance(learner, Learner):
         raise InputError(f"{learner!r} is not a learner: it needs the methods choose and update")
     fresh = deepcopy(learner)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.burn_in import power_start
 from onlooker.errors import InputError
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, as_log
 from onlooker.newton import Fit, minimise
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
@@ -52,6 +52,8 @@ def burn_in_sweep(
 ) -> BurnInSweep:
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
+    An alpha of 0 throws one round away, an alpha of 1 all of them: there thetas are NaN.
+
     Examples
     --------
     >>> import numpy as np
@@ -66,7 +68,7 @@ def burn_in_sweep(
     grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
-    burn_ins = np.array([power_start(log.n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
+    burn_ins = np.array([power_start(as_log(log).n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
     thetas, losses = fit_suffixes(log, burn_ins, l2=l2, progress=progress)
     return BurnInSweep(alphas=grid, burn_ins=burn_ins, thetas=thetas, losses=losses, feature_names=log.feature_names)
 

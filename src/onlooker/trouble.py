@@ -93,8 +93,8 @@ def _about_collinearity(null: Matrix, names: Sequence[str]) -> Iterator[Onlooker
         )
     if tangled:
         yield CollinearFeaturesWarning(
-            f"{_some(names, tangled)} cannot be told apart: only their sum counts within the rounds; the smallest "
-            "coefficients are given, without intervals; leave one of them out"
+            f"{_some(names, tangled)} cannot be told apart: within the rounds only a combination of them counts; the "
+            "smallest coefficients that make it are given, without intervals; leave one of them out"
         )
 
 
@@ -103,8 +103,8 @@ def _about_separation(
 ) -> Iterator[OnlookerWarning]:
     if _separable(objective, fit):
         yield SeparableDataWarning(
-            f"one theta explains all {objective.n_rounds} picks without error: its direction can be used, its length "
-            "is set by the penalty and its intervals mean little; more rounds (or a smaller burn-in) would bound it"
+            f"some theta explains all {objective.n_rounds} picks without error: the direction found can be used, but "
+            "its length is set by the penalty and its intervals mean little; more rounds would bound it"
         )
         return
     weak = [j for j in np.flatnonzero(identified).tolist() if data_hessian[j, j] < objective.l2]

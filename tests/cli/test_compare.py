@@ -31,7 +31,8 @@ def test_a_log_of_ones_own(run, tmp_path):
     ran = run("compare", path)
     assert ran.code == 0, ran.err
     assert "suffix imitation, auto" in ran.out
-    assert "learner" not in ran.out
+    assert "direction error" not in ran.out
+    assert "errors cannot be given" in ran.out
     document = json.loads(run("compare", path, "--json").out)
     assert all(row["direction_error"] is None for row in document["rows"])
     assert all(0.5 < row["agreement"] <= 1 for row in document["rows"])
@@ -45,4 +46,5 @@ def test_warnings_are_said_once(run):
 
 
 def test_bad_input(refused, tmp_path):
+    assert "--learner describes a simulation" in refused("compare", tmp_path / "log.csv", "--learner", "lints")
     assert "no-such.csv" in refused("compare", tmp_path / "no-such.csv")

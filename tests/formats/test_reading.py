@@ -8,6 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from onlooker.errors import ColumnsLeftOutWarning
 from onlooker.formats import read_log
 from onlooker.log import BanditLog
 from strategies import assert_equal_logs
@@ -100,7 +101,8 @@ each_suffix = pytest.mark.parametrize("suffix", ["csv", "parquet"])
 
 @each_suffix
 def test_long_tables_with_defaults(tmp_path, suffix):
-    log = read_log(long_file(tmp_path, suffix, pa.table(LONG)))
+    with pytest.warns(ColumnsLeftOutWarning, match="not taken for features: 'note'"):
+        log = read_log(long_file(tmp_path, suffix, pa.table(LONG)))
     assert log.feature_names == ("price", "stops")
     assert log.features.tolist() == [[9.5, 1], [7.25, 0], [4, 2], [5, 2]]
     assert log.chosen.tolist() == [1, 0]
@@ -128,7 +130,7 @@ def test_long_tables_with_options(tmp_path, suffix):
 @each_suffix
 @pytest.mark.parametrize("chosen", [[False, True, True, False], [0, 1, 1, 0], [0.0, 1.0, 1.0, 0.0]])
 def test_long_picks(tmp_path, suffix, chosen):
-    path = long_file(tmp_path, suffix, pa.table(LONG | {"chosen": chosen}))
+    path = long_file(tmp_path, suffix, pa.table(LONG | {"chosen": chosen}).drop_columns(["note"]))
     assert read_log(path).chosen.tolist() == [1, 0]
 
 
@@ -137,8 +139,15 @@ def test_long_parquet_keeps_float32(tmp_path):
     assert read_log(long_file(tmp_path, "parquet", table)).features.dtype == np.float32
 
 
+def test_truths_are_numbers_whether_named_or_not(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("round,chosen,promo,x\n1,0,True,1\n1,1,False,2.5\n")
+    assert read_log(path).features.tolist() == [[1, 1], [0, 2.5]]
+    assert read_log(path, features=["promo"]).features.tolist() == [[1], [0]]
+
+
 def test_the_row_numbers_that_pandas_saves_are_no_feature(tmp_path):
-    pd.DataFrame(LONG, index=[3, 1, 2, 0]).to_parquet(tmp_path / "log.parquet")
+    pd.DataFrame(LONG, index=[3, 1, 2, 0]).drop(columns="note").to_parquet(tmp_path / "log.parquet")
     assert read_log(tmp_path / "log.parquet").feature_names == ("price", "stops")
 
 

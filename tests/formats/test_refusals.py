@@ -210,7 +210,7 @@ def test_a_small_file_may_hold_a_large_log(tmp_path):
     ("text", "message"),
     [
         (b"\n\n", "has no column 'round'|cannot be read as CSV"),
-        (b"round,chosen\n1,1\n", "has no numeric column besides round, chosen: name the features"),
+        (b"round,chosen\n1,1\n", "has no numeric column besides 'round', 'chosen': name the features"),
         (b"round,chosen,x\n", "has no rows|has no numeric column"),
         (b"round,chosen,x,x\n1,1,2,3\n", "has the column 'x' twice"),
         (b"round,chosen,x\n1,1\n", "cannot be read as CSV .*Expected 3 columns, got 2"),
@@ -238,13 +238,13 @@ def test_long_csv(tmp_path, text, message):
 
 def test_csv_feature_that_is_text(tmp_path):
     (tmp_path / "log.csv").write_text("round,chosen,x\n1,1,a\n")
-    refused(tmp_path / "log.csv", "cannot be read as CSV .*invalid value 'a'", features=["x"])
+    refused(tmp_path / "log.csv", "column 'x' holds String, not numbers: encode it", features=["x"])
 
 
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"round": [1], "chosen": [1]}, "has no numeric column besides round, chosen"),
+        ({"round": [1], "chosen": [1]}, "has no numeric column besides 'round', 'chosen'"),
         ({"chosen": [1], "x": [1]}, "has no column 'round': it has 'chosen', 'x'"),
         ({"round": [1, 1], "chosen": [1, 0], "x": [1.0, None]}, "column 'x', row 1 is missing"),
         ({"round": [1, 1], "chosen": [0, 0], "x": [1.0, 2.0]}, "round 1 has no pick"),

@@ -1,6 +1,7 @@
 """The command line: it parses, calls the library and prints. Heavy imports wait until a command runs."""
 
 import sys
+import warnings
 
 import click
 
@@ -9,7 +10,7 @@ from onlooker.cli.compare import compare
 from onlooker.cli.demo import demo
 from onlooker.cli.fit import fit
 from onlooker.cli.simulate import simulate
-from onlooker.errors import OnlookerError
+from onlooker.errors import OnlookerError, OnlookerWarning
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -30,7 +31,10 @@ for command in (demo, simulate, fit, compare):
 def main() -> None:
     """Run the command line: exit 0 on success, 2 on bad input with one line, 130 on Ctrl-C."""
     try:
-        commands(prog_name="onlooker", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", OnlookerWarning)
+            warnings.showwarning = _show_warning
+            commands(prog_name="onlooker", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(BAD_INPUT)
@@ -43,6 +47,11 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning is one line, like an error."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def _fail(message: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, print_rows, print_warnings, progress_bar
+from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
+from onlooker.errors import InputError
 
 
 @click.command()
@@ -37,6 +39,7 @@ def compare(
     from onlooker.study import study
 
     if log is not None:
+        _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         rounds = options.read_with_columns(log, columns)
         what = f"{log}: {rounds!r}"
         prepare_kernels(rounds.features.dtype.name)
@@ -52,5 +55,12 @@ def compare(
         print_json({"what": what, **found.to_dict()})
         return
     click.echo(what)
-    print_rows(found.rows)
-    print_warnings(found.rows)
+    print_comparison(found)
+
+
+def _check_unused(*names: str) -> None:
+    """Options that describe a simulation have no meaning beside a log."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"{parameter.opts[0]} describes a simulation, but a log was given: leave one of them out")

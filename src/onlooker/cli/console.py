@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from onlooker.comparison import Row
+    from onlooker.comparison import Comparison, Row
     from onlooker.types import Progress
 
 
@@ -50,29 +50,23 @@ def print_json(document: Any) -> None:
     click.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def print_rows(rows: Sequence[Row]) -> None:
-    """Print a comparison as a table of plain text."""
-    cells = [("observer", "burn-in", "direction error", "predictive regret", "agreement", "seconds")]
-    cells += [
-        (
-            row.name,
-            _shown(row.burn_in, "d"),
-            _shown(row.direction_error, ".4f"),
-            _shown(row.predictive_regret, ".6f"),
-            _shown(row.agreement, ".3f"),
-            _shown(row.seconds, ".2f"),
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    for number, (name, *numbers) in enumerate(cells):
-        padded = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
-        click.echo("  ".join([name.ljust(widths[0]), *padded]).rstrip())
-        if number == 0:
-            click.echo("  ".join("-" * width for width in widths))
+_TRUTH_KNOWN = """
+direction error: distance to the true direction; predictive regret: reward missed per round on fresh offers;
+agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
+Small errors and regrets are good, and large agreements."""
+
+_TRUTH_UNKNOWN = """
+agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
+What the learner should have learned is not known, so errors cannot be given."""
 
 
-def print_warnings(rows: Sequence[Row]) -> None:
+def print_comparison(found: Comparison) -> None:
+    """Print the table, what its columns mean, and what the observers said of their answers."""
+    click.echo(f"{found}\n{_TRUTH_KNOWN if found.rows[0].direction_error is not None else _TRUTH_UNKNOWN}")
+    _print_warnings(found.rows)
+
+
+def _print_warnings(rows: Sequence[Row]) -> None:
     """Print what the observers said of their answers, each sentence once."""
     said: dict[str, list[str]] = {}
     for row in rows:
@@ -80,10 +74,6 @@ def print_warnings(rows: Sequence[Row]) -> None:
             said.setdefault(text, []).append(row.name)
     for text, names in said.items():
         click.echo(f"warning ({'; '.join(names)}): {text}", err=True)
-
-
-def _shown(value: float | None, style: str) -> str:
-    return "" if value is None else format(value, style)
 
 
 def _plain(value: Any) -> Any:

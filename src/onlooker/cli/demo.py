@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, print_rows, print_warnings, progress_bar
+from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
 
 
 @click.command()
@@ -38,8 +38,5 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
         return
     click.echo(f"{learner!r} played {n_rounds} rounds of 50 arms with 20 features (seed {seed}).")
     click.echo("The observers saw its offers and picks, never a reward. How close did they come to what it learned?\n")
-    print_rows(found.comparison.rows)
-    click.echo("\ndirection error: distance to the true direction; predictive regret: reward missed on fresh offers;")
-    click.echo("agreement: with the learner's own picks, last tenth of the log. Smaller, smaller, larger is better.")
-    print_warnings(found.comparison.rows)
+    print_comparison(found.comparison)
     click.echo(f"\nburn-in curves: {out}")

@@ -68,7 +68,7 @@ def _parsed(burn_in: str) -> str | int | float:
     if burn_in in {"naive", "rule", "auto"}:
         return burn_in
     try:
-        return int(burn_in) if burn_in.isdecimal() else float(burn_in)
+        return int(burn_in) if burn_in.lstrip("+-").isdecimal() else float(burn_in)
     except ValueError:
         raise InputError(
             f"--burn-in {burn_in}: use naive, rule, auto, a number of rounds, or a fraction below 1"

@@ -60,4 +60,6 @@ def simulate(
         print_json({"out": out, "truth": truth, **hidden})
         return
     click.echo(f"{out}: {n_rounds} rounds of {player!r}, seed {seed}, without the rewards")
-    click.echo(f"the learner's own direction error is {error:.4f}" + (f"; theta* is in {truth}" if truth else ""))
+    click.echo(f"a ridge estimate from its picks and rewards has direction error {error:.4f}")
+    if truth is not None:
+        click.echo(f"theta* is in {truth}")

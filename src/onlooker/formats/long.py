@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,16 +11,12 @@ import numpy as np
 from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.formats.lists import is_number
+from onlooker.frames import OUTCOMES, ROW_NUMBER, check_columns, default_features
 from onlooker.log import BanditLog, feature_labels
 from onlooker.types import Ids
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 """What the columns are called unless the reader is told otherwise."""
-
-_OUTCOMES = frozenset({"reward", "rewards", "propensity", "propensity_score", "pscore"})
-"""Columns that an observer does not see, so they are no features unless asked for."""
-
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def arm_column(names: Sequence[str], arm: str | None) -> str | None:
@@ -30,23 +25,28 @@ def arm_column(names: Sequence[str], arm: str | None) -> str | None:
 
 
 def feature_columns(schema: Any, keys: Sequence[str | None]) -> list[str]:
-    """Numeric columns of an Arrow schema that are neither keys nor outcomes nor a saved row number."""
-    skipped = {*keys, *_OUTCOMES}
-    names = [field.name for field in schema if field.name not in skipped and is_number(field.type)]
-    names = [name for name in names if not _PANDAS_INDEX.fullmatch(name)]
-    if not names:
-        raise InputError(f"has no numeric column besides {', '.join(key for key in keys if key)}: name the features")
-    return names
+    """Columns of an Arrow schema that are features unless the user names them."""
+    return default_features({field.name: is_number(field.type) for field in schema}, keys)
 
 
-def check_columns(names: Sequence[str], wanted: Sequence[str]) -> None:
-    """Every wanted column is there, and no column is there twice."""
-    for name in wanted:
-        if name not in names:
-            raise InputError(f"has no column {name!r}: it has {', '.join(map(repr, names[:20]))}")
+def check_table(
+    names: Sequence[str],
+    *,
+    round: str,
+    chosen: str,
+    arm: str | None,
+    features: Sequence[str] | None,
+    order_by: str | None,
+) -> list[str]:
+    """Every wanted column is there, and no column is there twice; give those that are no features."""
+    wanted = {"round": round, "chosen": chosen, "arm": arm, "order_by": order_by}
+    check_columns(names, wanted)
+    for name in features or ():
+        check_columns(names, {"features": name})
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise InputError(f"has the column {twice[0]!r} twice: rename one of them")
+    return [name for name in wanted.values() if name is not None]
 
 
 def long_tables(log: BanditLog) -> Iterator[Any]:
@@ -89,7 +89,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any) -> No
     import pyarrow.compute as pc
 
     for name in features:
-        if name in {ROUND, ARM, CHOSEN, *_OUTCOMES} or _PANDAS_INDEX.fullmatch(name):
+        if name in {ROUND, ARM, CHOSEN, *OUTCOMES} or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:

@@ -27,8 +27,7 @@ def read(
     """See `BanditLog.from_frame`; ids are whole numbers where every one is written as such, else text."""
     header, delimiter = _header(path)
     arm = long.arm_column(header, arm)
-    keys = [name for name in (round, chosen, arm, order_by) if name is not None]
-    long.check_columns(header, [*keys, *(features or ())])
+    keys = long.check_table(header, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
     ids = [name for name in (round, arm) if name is not None]
     with arrow_errors("CSV"):
         table = _read_table(path, delimiter, keys, ids, features)
@@ -73,14 +72,11 @@ def _read_table(
 
     parsing = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     types = dict.fromkeys(ids, pa.string())
-    if features is None:
-        with pc.open_csv(path, parse_options=parsing, convert_options=pc.ConvertOptions(column_types=types)) as head:
-            others = [field for field in head.schema if field.name not in keys]
-        types |= {field.name: pa.float64() for field in others if pa.types.is_integer(field.type)}
-        included = None
-    else:
-        types |= {name: pa.float64() for name in features if name not in keys}
-        included = list(dict.fromkeys([*keys, *features]))
+    included = None if features is None else list(dict.fromkeys([*keys, *features]))
+    conversion = pc.ConvertOptions(column_types=types, include_columns=included)
+    with pc.open_csv(path, parse_options=parsing, convert_options=conversion) as head:
+        others = [field for field in head.schema if field.name not in keys]
+    types |= {field.name: pa.float64() for field in others if pa.types.is_integer(field.type)}
     conversion = pc.ConvertOptions(column_types=types, include_columns=included)
     table = pc.read_csv(path, parse_options=parsing, convert_options=conversion)
     if features is None:

@@ -23,8 +23,7 @@ def read(
     with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         arm = long.arm_column(schema.names, arm)
-        keys = [name for name in (round, chosen, arm, order_by) if name is not None]
-        long.check_columns(schema.names, [*keys, *(features or ())])
+        keys = long.check_table(schema.names, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
         names = long.feature_columns(schema, keys) if features is None else list(features)
         # Once as columns and once as rows.
         check_memory(2 * 8 * file.metadata.num_rows * (len(names) + len(keys)))

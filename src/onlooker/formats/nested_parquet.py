@@ -18,8 +18,9 @@ import numpy as np
 from onlooker.errors import InputError
 from onlooker.formats import lists
 from onlooker.formats.format import Format, arrow_errors, check_memory
-from onlooker.formats.long import check_columns, id_array
+from onlooker.formats.long import id_array
 from onlooker.formats.row_groups import RowGroups, assemble
+from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 
 _VERSION = 1
@@ -50,7 +51,7 @@ def read(
             metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
         rounds = "round" if round is None and "round" in schema.names else round
         arm = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
-        check_columns(schema.names, [name for name in (arms, chosen, rounds, arm) if name is not None])
+        check_columns(schema.names, {"arms": arms, "chosen": chosen, "round": rounds, "arm": arm})
         dtype = lists.feature_type(schema.field(arms).type, arms)
         lists.check_whole(schema.field(chosen).type, chosen)
         names = _feature_names(schema.metadata or {})

@@ -6,7 +6,7 @@ import inspect
 from typing import Any, Self
 
 from onlooker.errors import InputError, NotFittedError
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, as_log
 from onlooker.metrics import agreement
 from onlooker.policy import LinearPolicy
 from onlooker.types import Index, Vector
@@ -79,13 +79,3 @@ class Observer:
         defaults = inspect.signature(type(self)).parameters
         changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if v is not defaults[k].default]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-
-def as_log(log: object) -> BanditLog:
-    """Refuse what is not a log, saying how to make one."""
-    if not isinstance(log, BanditLog):
-        raise InputError(
-            f"a {type(log).__name__} is not a BanditLog: make one with BanditLog.from_frame, "
-            "BanditLog.from_dense or read_log"
-        )
-    return log

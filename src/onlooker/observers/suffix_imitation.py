@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
+from onlooker.checks import as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance
 from onlooker.errors import InputError
 from onlooker.held_out import HeldOut
-from onlooker.log import BanditLog, feature_labels
+from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import minimise
-from onlooker.observers.base import Observer, as_log
+from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import CurvedPoint, SoftmaxObjective
@@ -24,6 +25,10 @@ from onlooker.types import Matrix
 
 class SuffixImitation(Observer):
     """The paper's observer: discard a burn-in, fit a linear policy to the picks after it.
+
+    A coefficient is the change in log-odds of a pick for one unit of its feature. The learner's own parameter is on
+    another scale, so compare directions. Intervals are for what imitation would find in endlessly many rounds like
+    those imitated: they know nothing of a learner that was still wrong, nor that `"auto"` chose the rounds.
 
     Parameters
     ----------
@@ -56,7 +61,7 @@ class SuffixImitation(Observer):
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell.
+        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell, as where they are too few.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -108,8 +113,9 @@ class SuffixImitation(Observer):
         at = objective.evaluate(fit.at.theta)
         trouble = find_trouble(objective, fit, at.hessian)
         covariance = self._covariance(objective, at)
-        covariance[~trouble.identified, :] = np.nan
-        covariance[:, ~trouble.identified] = np.nan
+        told = trouble.identified & (objective.n_rounds > log.n_features)
+        covariance[~told, :] = np.nan
+        covariance[:, ~told] = np.nan
 
         self.policy_ = LinearPolicy(at.theta, log.feature_names)
         self.burn_in_ = start
@@ -168,8 +174,8 @@ class SuffixImitation(Observer):
             raise InputError(f"lags is {self.lags}: it must be 0 or more")
 
     def _start(self, log: BanditLog) -> int:
-        start = int(as_burn_in(self.burn_in, l2=self.l2).start(log))
-        if not 0 <= start < log.n_rounds:
+        start = as_whole(as_burn_in(self.burn_in, l2=self.l2).start(log), "the burn-in")
+        if start >= log.n_rounds:
             raise InputError(
                 f"a burn-in of {start} rounds leaves nothing of a log with {log.n_rounds}: make it shorter"
             )

@@ -24,9 +24,12 @@ class Coefficient:
     """Estimate divided by its standard error."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Summary:
-    """A fit in figures; printing it shows the table."""
+    """A fit in figures; printing it shows the table.
+
+    Estimates are changes in log-odds for one unit of a feature; see `SuffixImitation` for what the intervals cover.
+    """
 
     coefficients: tuple[Coefficient, ...]
     """In the order of the features."""
@@ -55,13 +58,14 @@ class Summary:
         """Plain values, for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         width = max([7, *(len(c.name) for c in self.coefficients)])
         percent = f"{100 * self.level:g}%"
-        rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}; agreement {self.agreement:.3f}"
+        rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
+        agreement = f"agreement with them {self.agreement:.3f}"
         likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
         columns = f"{'feature':<{width}} {'estimate':>12} {'std. error':>12} {'z':>8}"
-        lines = [f"{rounds}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
+        lines = [f"{rounds}; {agreement}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
         lines += [
             f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
             for c in self.coefficients

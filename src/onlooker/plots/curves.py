@@ -76,7 +76,9 @@ def _curve(title: str, series: Series, learner: float, marks: tuple[Mark, ...]) 
         marks=marks,
     )
     # The rise near alpha = 1 would flatten all the rest on a linear axis; a regret of exactly zero has no logarithm.
-    return replace(chart, log_y=bool((y_values(chart) > 0).all()))
+    if (y_values(chart) > 0).all():
+        return replace(chart, log_y=True, y_label=f"{chart.y_label} (log scale)")
+    return chart
 
 
 def _array(values: ArrayLike) -> Vector:
