@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# A target that fails half-way is made anew the next time.
+.DELETE_ON_ERROR:
 .PHONY: demo test check format figures lock clean
 
 demo: $(VENV)/.run

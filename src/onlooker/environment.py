@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +83,8 @@ class Contexts:
         random = generator(self.seed, self.stream, block)
         step = max(1, CHUNK_VALUES // rows.shape[1])
         for first in range(0, len(rows), step):
-            chunk = rows[first : first + step]
-            random.standard_normal(out=chunk, dtype=chunk.dtype)  # type: ignore[arg-type]
+            chunk: Any = rows[first : first + step]
+            random.standard_normal(out=chunk, dtype=chunk.dtype)
             scale_rows(chunk)
         return start, stop
 
