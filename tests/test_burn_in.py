@@ -85,5 +85,5 @@ def test_auto_uses_the_observers_penalty():
 
 
 def test_held_out_fraction_is_checked():
-    with pytest.raises(InputError, match=r"held-out fraction of 1\.5"):
+    with pytest.raises(InputError, match=r"held-out fraction is 1\.5"):
         HeldOut(fraction=1.5)

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from onlooker.checks import as_whole
+from onlooker.checks import as_number, as_whole
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 
@@ -43,12 +43,12 @@ class Fraction:
     """Between 0 and 1, 1 excluded."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.fraction < 1:
-            raise InputError(f"a burn-in fraction of {self.fraction}: it must lie in [0, 1)")
+        if as_number(self.fraction, "the burn-in fraction", least=0.0) >= 1:
+            raise InputError(f"the burn-in fraction is {self.fraction}: it must lie below 1")
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away."""
-        return int(self.fraction * log.n_rounds)
+        return int(self.fraction * log.n_rounds + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ class PowerRule:
     """Between 0 and 1."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.exponent <= 1:
-            raise InputError(f"a burn-in exponent of {self.exponent}: it must lie in [0, 1]")
+        as_number(self.exponent, "the burn-in exponent", least=0.0, most=1.0)
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away."""

@@ -121,18 +121,14 @@ def compare(
     rows = []
     for done, (name, observer) in enumerate(chosen.items(), 1):
         started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", OnlookerWarning)
+        with warnings.catch_warnings():
+            # The rows carry them.
+            warnings.simplefilter("ignore", OnlookerWarning)
             observer.fit(log)
+        seconds = time.perf_counter() - started
         row = judge(name, observer.policy_, log, truth=truth)
-        rows.append(
-            replace(
-                row,
-                burn_in=getattr(observer, "burn_in_", None),
-                seconds=time.perf_counter() - started,
-                warnings=tuple(str(w.message) for w in caught if issubclass(w.category, OnlookerWarning)),
-            )
-        )
+        said = getattr(observer, "warnings_", ())
+        rows.append(replace(row, burn_in=getattr(observer, "burn_in_", None), seconds=seconds, warnings=said))
         if progress is not None:
             progress(done, len(chosen))
     return Comparison(rows=tuple(rows))
@@ -167,5 +163,5 @@ def judge_sweep(sweep: BurnInSweep, log: BanditLog, *, truth: Truth) -> Curve:
         for i, alpha in enumerate(sweep.alphas)
         if np.isfinite(sweep.thetas[i]).all()
     )
-    best = min(rows, key=lambda row: float(row.direction_error or np.inf))
+    best = min(rows, key=lambda row: np.inf if row.direction_error is None else row.direction_error)
     return Curve(sweep=sweep, rows=rows, oracle=replace(best, name="suffix imitation, oracle in hindsight"))

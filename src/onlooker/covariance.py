@@ -37,7 +37,7 @@ def model_covariance(objective: SoftmaxObjective, at: CurvedPoint) -> Matrix:
 def sandwich_covariance(objective: SoftmaxObjective, at: CurvedPoint, *, lags: int | None = None) -> Matrix:
     """Covariance from the scatter of the rounds' gradients, allowing for dependence between `lags` neighbours."""
     d = len(at.theta)
-    width = 1 + (default_lags(objective.n_rounds) if lags is None else lags)
+    width = 1 + (default_lags(objective.n_rounds) if lags is None else min(lags, objective.n_rounds - 1))
     mean = at.gradient - objective.l2 * at.theta
     meat = np.zeros((d, d))
     window = np.zeros((width, d))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.errors import InputError
+from onlooker.checks import as_number
 from onlooker.log import BanditLog
 from onlooker.softmax import round_losses
 from onlooker.sweep import fit_suffixes
@@ -54,8 +54,8 @@ class HeldOut:
     """Called with how many candidates are fitted, and of how many."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.fraction < 1:
-            raise InputError(f"a held-out fraction of {self.fraction}: it must lie between 0 and 1")
+        as_number(self.fraction, "the held-out fraction", above=0.0, most=0.5)
+        as_number(self.l2, "l2", least=0.0)
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away; 0 where the log is too short to tell."""

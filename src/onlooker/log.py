@@ -316,7 +316,8 @@ def _as_index(values: ArrayLike, name: str) -> Index:
         raise InputError(f"{name} has shape {array.shape}: pass one dimension")
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"{name} has dtype {array.dtype}: pass whole numbers")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    # A copy: the kernels trust these, so nobody else may hold them.
+    return np.array(array, dtype=np.int64)
 
 
 def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.policy import LinearPolicy
-from onlooker.types import Index
+from onlooker.types import Index, Vector
 
 
 class Policy(Protocol):
@@ -33,10 +33,7 @@ def direction_error(a: ArrayLike, b: ArrayLike) -> float:
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape:
         raise InputError(f"the parameters have shapes {first.shape} and {second.shape}: pass two of one length")
-    lengths = np.linalg.norm(first), np.linalg.norm(second)
-    if min(lengths) == 0:
-        raise InputError("a parameter of length zero has no direction")
-    return float(np.linalg.norm(first / lengths[0] - second / lengths[1]))
+    return float(np.linalg.norm(_unit(first) - _unit(second)))
 
 
 def predictive_regret(policy: Policy | ArrayLike, theta_star: ArrayLike, test_log: BanditLog) -> float:
@@ -64,6 +61,14 @@ def agreement(policy: Policy | ArrayLike, log: BanditLog) -> float:
     0.5
     """
     return float(np.mean(_as_policy(policy).choose(log) == log.chosen))
+
+
+def _unit(theta: Vector) -> Vector:
+    largest = np.abs(theta).max(initial=0.0)
+    if largest == 0:
+        raise InputError("a parameter of length zero has no direction")
+    scaled: Vector = theta / largest
+    return np.asarray(scaled / np.linalg.norm(scaled))
 
 
 def _as_policy(policy: Policy | ArrayLike) -> Policy:

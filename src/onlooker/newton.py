@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.errors import InputError
 from onlooker.softmax import FAIR, ROUGH, CurvedPoint, Point, SoftmaxObjective
 from onlooker.types import Matrix, Vector
 
@@ -85,6 +86,12 @@ def minimise(objective: SoftmaxObjective, near: Fit | None = None) -> Fit:
         if ahead is None:
             ahead, passes = objective.evaluate(here.theta, share=share), passes + 1
         slow = _size(ahead) > SLOW * _size(here)
+        if decrement <= tolerance and slow:
+            # What is left of the gradient is rounding: it comes from features far above one.
+            converged = True
+            break
+        if slow and isinstance(ahead, CurvedPoint):
+            share *= 1e-2
         metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else _corrected(metric, here, ahead)
         here = ahead
     return Fit(at=here, metric=metric, n_iter=passes, converged=converged)
@@ -108,6 +115,8 @@ def inverse_square_root(hessian: Matrix) -> Matrix:
 
     The matrix is scaled to a unit diagonal first: features on very different scales are told apart from flat ones.
     """
+    if not np.isfinite(hessian).all():
+        raise InputError("the features are too large for double precision: put them on a smaller scale")
     diagonal = np.diag(hessian)
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))

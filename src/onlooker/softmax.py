@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker import ragged
+from onlooker.checks import as_number
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.threads import ordered_map
@@ -23,10 +24,10 @@ from onlooker.types import Matrix, Vector
 BLOCK_VALUES = 1 << 22
 """Feature values that one task of a thread goes through."""
 
-FINE, FAIR, ROUGH = 1e-7, 1e-4, 1e-3
-"""Arms with at most this share of a round's unpicked probability are left out of the Hessian.
+FINE, FAIR, ROUGH = 0.0, 1e-2, 1e-1
+"""Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
 
-A fine one is good for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
+A fine one is exact, for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
 """
 
 
@@ -48,6 +49,9 @@ class Point:
 
     explained: int
     """Rounds whose pick scores strictly above every other arm."""
+
+    agreed: int
+    """Rounds whose pick is the first of the best: what the policy chooses."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +87,7 @@ class SoftmaxObjective:
 
     def __init__(self, log: BanditLog, *, l2: float, weights: ArrayLike | None = None, stride: int = 1) -> None:
         self.log = log
-        self.l2 = l2
+        self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
         self.weights = _informative(log, _checked_weights(log, weights))
         self._blocks = [
@@ -95,6 +99,8 @@ class SoftmaxObjective:
         """Rounds that carry weight and offer a choice."""
         self.total = float(used.sum())
         """Sum of their weights."""
+        if not used.any() and (log.n_arms[::stride] > 1).any():
+            raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
         if not self.n_rounds:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
 
@@ -112,9 +118,9 @@ class SoftmaxObjective:
 
         log = self.log
 
-        def block(bounds: tuple[int, int]) -> tuple[float, int, Vector, Matrix]:
+        def block(bounds: tuple[int, int]) -> tuple[float, int, int, Vector, Matrix]:
             gradient, hessian = np.zeros(log.n_features), np.zeros((size, size))
-            loss, explained = accumulate(
+            loss, explained, agreed = accumulate(
                 log.features,
                 log.offsets,
                 log.chosen,
@@ -126,21 +132,23 @@ class SoftmaxObjective:
                 gradient,
                 hessian,
             )
-            return loss, explained, gradient, hessian
+            return loss, explained, agreed, gradient, hessian
 
-        loss, explained = 0.0, 0
+        loss, explained, agreed = 0.0, 0, 0
         gradient, upper = np.zeros(log.n_features), np.zeros((size, size))
         for part in ordered_map(block, self._blocks):
             loss += part[0]
             explained += part[1]
-            gradient += part[2]
-            upper += part[3]
+            agreed += part[2]
+            gradient += part[3]
+            upper += part[4]
         point = Point(
             theta=theta,
             value=loss / self.total + 0.5 * self.l2 * float(theta @ theta),
             gradient=gradient / self.total + self.l2 * theta,
             loss=loss / self.total,
             explained=explained,
+            agreed=agreed,
         )
         return point, (upper + np.triu(upper, 1).T) / self.total + self.l2 * np.eye(size)
 
@@ -175,7 +183,10 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
 def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:
     if weights is None:
         return np.ones(log.n_rounds)
-    array = np.asarray(weights, dtype=np.float64)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("weights are not numbers: pass one number a round") from None
     if array.shape != (log.n_rounds,):
         raise InputError(f"weights has shape {array.shape}, but the log has {log.n_rounds} rounds: pass one a round")
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))

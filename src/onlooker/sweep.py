@@ -65,7 +65,10 @@ def burn_in_sweep(
     >>> sweep.thetas.shape
     (3, 2)
     """
-    grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
+    try:
+        grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
+    except (TypeError, ValueError):
+        grid = np.full(1, np.nan)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
     burn_ins = np.array([power_start(as_log(log).n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
@@ -84,7 +87,8 @@ def fit_suffixes(
     near: Fit | None = None
     for done, burn_in in enumerate(distinct, 1):
         if burn_in <= last_choice:
-            near = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), near)
+            # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
+            near = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), near if l2 > 0 else None)
             same = np.asarray(burn_ins) == burn_in
             thetas[same], losses[same] = near.at.theta, near.at.loss
         if progress is not None:

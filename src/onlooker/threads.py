@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from typing import TypeVar
 
 from onlooker.errors import InputError
@@ -36,14 +37,17 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> It
     >>> list(ordered_map(str.upper, ["a", "b", "c"]))
     ['A', 'B', 'C']
     """
+    source = iter(items)
+    head = list(islice(source, 2))
+    work = chain(head, source)
     workers = n_threads()
-    if workers == 1:
-        yield from map(function, items)
+    if workers == 1 or len(head) < 2:
+        yield from map(function, work)
         return
     with ThreadPoolExecutor(workers) as pool:
         pending: deque[Future[Result]] = deque()
         try:
-            for item in items:
+            for item in work:
                 pending.append(pool.submit(function, item))
                 if len(pending) > 2 * workers:
                     yield pending.popleft().result()

@@ -19,9 +19,9 @@ from onlooker.errors import (
     TooFewRoundsWarning,
 )
 from onlooker.log import feature_labels
-from onlooker.newton import Fit, minimise
+from onlooker.newton import Fit, inverse, inverse_square_root, minimise
 from onlooker.softmax import SoftmaxObjective
-from onlooker.types import Matrix
+from onlooker.types import Matrix, Vector
 
 SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
@@ -29,11 +29,18 @@ SPREAD_ROUNDS = 512
 FLAT = 1e-8
 """Curvature below this fraction of a feature's spread within the rounds counts as none."""
 
-RUNAWAY = 1e-6
-"""A coefficient whose curvature has fallen below this fraction of its feature's spread was growing without bound."""
+UNBOUNDED = 1e-10
+"""Without a penalty, a direction with less than this fraction of the spread's curvature was growing without bound."""
 
-SEPARATION_STEPS = 6
-"""How many times the penalty is cut to a tenth to see whether nearly separable picks are separable."""
+NEARLY_SEPARABLE = 0.98
+"""A fit whose policy makes this part of the picks may be the penalised fit of picks that can all be explained."""
+
+WEAK = 0.15
+"""A coefficient of which the penalty takes away this part, or more, is the penalty's as much as the data's."""
+
+
+Flags = NDArray[np.bool_]
+"""One truth per feature."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,31 +50,46 @@ class Trouble:
     warnings: tuple[OnlookerWarning, ...]
     """In the order in which to read them."""
 
-    identified: NDArray[np.bool_]
+    constant: Flags
+    """Which features never vary within a round, shape (d,): their coefficients mean nothing."""
+
+    identified: Flags
     """Which coefficients the rounds can tell at all, shape (d,)."""
+
+    rank: int
+    """How many directions of theta the rounds can tell."""
 
 
 def find_trouble(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Trouble:
     """Look for everything that makes the fitted theta less than it seems; `hessian` is the objective's there."""
     names = feature_labels(objective.log.feature_names, objective.log.n_features)
-    data_hessian = hessian - objective.l2 * np.eye(len(names))
-    null = _null_space(objective, data_hessian)
-    identified = np.abs(null).max(axis=1, initial=0.0) < 1e-6
+    null = _null_space(objective, hessian - objective.l2 * np.eye(len(names)))
+    involved = np.abs(null).max(axis=1, initial=0.0)
+    constant, tangled = involved > 1 - 1e-4, (involved >= 1e-4) & (involved <= 1 - 1e-4)
+    unbounded = _unbounded(objective, fit, hessian)
     findings = [
         *_about_rounds(objective),
-        *_about_collinearity(null, names),
-        *_about_separation(objective, fit, data_hessian, identified, names),
-        *_about_preference(objective, fit),
+        *_about_collinearity(constant, tangled, names),
+        *_about_separation(objective, fit, unbounded & ~constant, names),
+        *_about_penalty(objective, hessian, ~constant & ~tangled, unbounded, names),
+        *_about_convergence(fit, unbounded),
     ]
-    return Trouble(warnings=tuple(findings), identified=identified)
+    if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
+        findings += _about_preference(objective, fit, rank=len(names) - null.shape[1])
+    return Trouble(
+        warnings=tuple(findings),
+        constant=constant,
+        identified=~(constant | tangled | (unbounded & (objective.l2 == 0))),
+        rank=len(names) - null.shape[1],
+    )
 
 
-def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, n_features: int) -> tuple[float, float]:
-    """Twice the gain in log-likelihood over uniform picks, and its p-value (chi-square, d degrees of freedom)."""
+def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: int) -> tuple[float, float]:
+    """Twice the gain in log-likelihood over uniform picks, and its p-value (chi-square, `rank` degrees of freedom)."""
     from scipy.special import chdtrc
 
     ratio = max(0.0, 2 * (log_likelihood - null_log_likelihood))
-    return ratio, float(chdtrc(n_features, ratio))
+    return ratio, float(chdtrc(rank, ratio)) if rank else 1.0
 
 
 def _about_rounds(objective: SoftmaxObjective) -> Iterator[OnlookerWarning]:
@@ -82,74 +104,79 @@ def _about_rounds(objective: SoftmaxObjective) -> Iterator[OnlookerWarning]:
         )
 
 
-def _about_collinearity(null: Matrix, names: Sequence[str]) -> Iterator[OnlookerWarning]:
-    involved = np.abs(null).max(axis=1, initial=0.0)
-    alone = [j for j in range(len(names)) if involved[j] > 1 - 1e-6]
-    tangled = [j for j in range(len(names)) if 1e-6 <= involved[j] <= 1 - 1e-6]
-    if alone:
+def _about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
+    if constant.any():
         yield CollinearFeaturesWarning(
-            f"{_some(names, alone)} never varies within a round, so no pick depends on it: its coefficient is 0 "
+            f"{_some(names, constant)} never varies within a round, so no pick depends on it: its coefficient is 0 "
             "and has no interval; leave it out, or cross it with a feature of the arms"
         )
-    if tangled:
+    if tangled.any():
         yield CollinearFeaturesWarning(
-            f"{_some(names, tangled)} cannot be told apart: within the rounds only a combination of them counts; the "
-            "smallest coefficients that make it are given, without intervals; leave one of them out"
+            f"{_some(names, tangled)} cannot be told apart: within the rounds only a combination of them counts, and "
+            "many coefficients make it; those given have no intervals; leave one of the features out"
         )
 
 
 def _about_separation(
-    objective: SoftmaxObjective, fit: Fit, data_hessian: Matrix, identified: NDArray[np.bool_], names: Sequence[str]
+    objective: SoftmaxObjective, fit: Fit, unbounded: Flags, names: Sequence[str]
 ) -> Iterator[OnlookerWarning]:
-    if _separable(objective, fit):
+    if not unbounded.any():
+        return
+    if objective.l2 == 0 and fit.at.explained < objective.n_rounds:
         yield SeparableDataWarning(
-            f"some theta explains all {objective.n_rounds} picks without error: the direction found can be used, but "
-            "its length is set by the penalty and its intervals mean little; more rounds would bound it"
+            f"{_some(names, unbounded)} decides some picks without exception, so the data do not bound its "
+            "coefficient: read it as large, or set l2 above 0"
         )
         return
-    weak = [j for j in np.flatnonzero(identified).tolist() if data_hessian[j, j] < objective.l2]
-    if weak:
+    yield SeparableDataWarning(
+        f"some theta explains (nearly) all {objective.n_rounds} picks without error: the direction found can be used, "
+        "but nothing bounds its length but the penalty, and its intervals mean little; more rounds would bound it"
+    )
+
+
+def _about_penalty(
+    objective: SoftmaxObjective, hessian: Matrix, told: Flags, unbounded: Flags, names: Sequence[str]
+) -> Iterator[OnlookerWarning]:
+    weak = told & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
+    if weak.any():
         yield PenaltyDominatesWarning(
-            f"the penalty (l2 = {objective.l2:g}), not the picks, decides {_some(names, weak)}: put the feature on a "
-            "larger scale, or lower l2"
+            f"the penalty (l2 = {objective.l2:g}) decides {_some(names, weak)} as much as the picks do: the feature is "
+            "on a tiny scale, close to a combination of others, or nearly always (or never) picked; lower l2, or "
+            "rescale or drop it"
         )
-    if not fit.converged:
+
+
+def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
+    if not fit.converged and not unbounded.any():
         yield ConvergenceWarning(
             f"the solver stopped after {fit.n_iter} passes with a gradient of {np.abs(fit.at.gradient).max():.1e}: "
-            "some picks may be explained without error, try a larger l2"
+            "bring the features to similar scales, or try a larger l2"
         )
-    elif objective.l2 == 0:
-        spread = np.diag(_spread(objective, full=False))
-        unbounded = [j for j in np.flatnonzero(identified).tolist() if data_hessian[j, j] < RUNAWAY * spread[j]]
-        if unbounded:
-            yield SeparableDataWarning(
-                f"{_some(names, unbounded)} decides some picks without exception, so the data do not bound its "
-                "coefficient: read it as large, or set l2 above 0"
-            )
 
 
-def _separable(objective: SoftmaxObjective, fit: Fit) -> bool:
-    """Whether some theta puts every pick strictly first.
-
-    A penalised fit of such data may miss a few; where it misses no more than there are features, weaker penalties tell.
-    """
-    n_rounds, d = objective.n_rounds, objective.log.n_features
-    for _ in range(SEPARATION_STEPS):
-        missed = n_rounds - fit.at.explained
-        if missed == 0 or missed > d or objective.l2 == 0:
-            break
-        objective = SoftmaxObjective(objective.log, l2=objective.l2 / 10, weights=objective.weights)
+def _unbounded(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Flags:
+    """Which coefficients maximum likelihood would send to infinity, as far as can be told at little cost."""
+    log, l2 = objective.log, objective.l2
+    if l2 > 0:
+        if fit.at.agreed < NEARLY_SEPARABLE * objective.n_rounds:
+            return np.zeros(log.n_features, dtype=bool)
+        objective = SoftmaxObjective(log, l2=0.0, weights=objective.weights)
         fit = minimise(objective, fit)
-    return fit.at.explained == n_rounds
+        hessian = objective.evaluate(fit.at.theta).hessian
+    spread = _spread(objective, full=True)
+    root = inverse_square_root(spread)
+    values, vectors = np.linalg.eigh(root.T @ hessian @ root)
+    directions = np.sqrt(np.diag(spread))[:, None] * (root @ vectors[:, values < UNBOUNDED])
+    return np.asarray(np.abs(directions).max(axis=1, initial=0.0) > 1e-2)
 
 
-def _about_preference(objective: SoftmaxObjective, fit: Fit) -> Iterator[OnlookerWarning]:
+def _about_preference(objective: SoftmaxObjective, fit: Fit, *, rank: int) -> Iterator[OnlookerWarning]:
     total = objective.total
-    ratio, p = likelihood_ratio(-total * fit.at.loss, -total * objective.null_loss(), len(fit.at.theta))
+    ratio, p = likelihood_ratio(-total * fit.at.loss, -total * objective.null_loss(), rank)
     if p > 0.05:
         yield NoPreferenceWarning(
-            f"picking uniformly at random explains the picks as well (likelihood ratio {ratio:.1f} on "
-            f"{len(fit.at.theta)} degrees of freedom, p = {p:.2f}): do not read theta as a preference"
+            f"picking uniformly at random explains the picks as well (likelihood ratio {ratio:.1f} on {rank} degrees "
+            f"of freedom, p = {p:.2f}): do not read theta as a preference"
         )
 
 
@@ -158,13 +185,11 @@ def _null_space(objective: SoftmaxObjective, data_hessian: Matrix) -> Matrix:
 
     Judged by a sample of the rounds and by the fit's own curvature first; all rounds are read only if those look flat.
     """
-    spread = _spread(objective, full=False)
-    if _flat_directions(spread).shape[1] == 0:
-        return np.zeros((len(spread), 0))
-    if np.diag(data_hessian).min() > 0 and _flat_directions(data_hessian).shape[1] == 0:
-        return np.zeros((len(spread), 0))
-    spread = _spread(objective, full=True)
-    return _flat_directions(spread)
+    noise = _noise(objective)
+    for matrix in (_spread(objective, full=False), data_hessian):
+        if _flat_directions(matrix, noise).shape[1] == 0:
+            return np.zeros((len(noise), 0))
+    return _flat_directions(_spread(objective, full=True), noise)
 
 
 def _spread(objective: SoftmaxObjective, *, full: bool) -> Matrix:
@@ -178,16 +203,26 @@ def _spread(objective: SoftmaxObjective, *, full: bool) -> Matrix:
     return sample.evaluate(np.zeros(log.n_features)).hessian
 
 
-def _flat_directions(matrix: Matrix) -> Matrix:
+def _flat_directions(matrix: Matrix, noise: Vector) -> Matrix:
+    """Unit directions without curvature, each feature measured in units of its own spread.
+
+    A spread of at most `noise` is rounding of a feature that does not vary.
+    """
     diagonal = np.diag(matrix)
-    still = diagonal <= 1e-24 * max(1e-300, float(diagonal.max()))
+    still = diagonal <= noise
     scale = np.where(still, 0.0, 1 / np.sqrt(np.where(still, 1.0, diagonal)))
     values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale) + np.diag(still.astype(np.float64)))
-    directions = scale[:, None] * vectors[:, values < FLAT]
-    directions /= np.maximum(1e-300, np.linalg.norm(directions, axis=0))
-    return np.hstack([np.eye(len(diagonal))[:, still], directions])
+    return np.hstack([np.eye(len(diagonal))[:, still], vectors[:, values < FLAT]])
 
 
-def _some(names: Sequence[str], which: Sequence[int]) -> str:
-    shown = ", ".join(repr(names[j]) for j in which[:5])
-    return shown if len(which) <= 5 else f"{shown} and {len(which) - 5} more"
+def _noise(objective: SoftmaxObjective) -> Vector:
+    """Square of what rounding may add to each feature, shape (d,)."""
+    features = objective.log.features
+    sample = features[:: max(1, len(features) // 10_000)]
+    largest = np.abs(sample).max(axis=0).astype(np.float64)
+    return np.asarray(np.maximum(1e-300, (8 * np.finfo(features.dtype).eps * largest) ** 2))
+
+
+def _some(names: Sequence[str], which: Flags) -> str:
+    shown = [repr(names[j]) for j in np.flatnonzero(which).tolist()]
+    return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")

@@ -124,5 +124,5 @@ def test_bad_parameters_are_refused_at_fit(parameters, message):
 
 def test_bad_level_is_refused():
     observer = SuffixImitation().fit(softmax_log())
-    with pytest.raises(InputError, match=r"level of 95"):
+    with pytest.raises(InputError, match="level is 95"):
         observer.summary(level=95)

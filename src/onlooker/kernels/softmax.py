@@ -22,13 +22,16 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc
 
 
 @_compiled
-def _probabilities(features: Features, first: int, last: int, theta: Vector, probabilities: Vector) -> float:
-    """Fill the round's softmax probabilities; return the log of the normaliser."""
-    top = -np.inf
+def _probabilities(features: Features, first: int, last: int, pick: int, theta: Vector, probabilities: Vector) -> float:
+    """Fill the round's softmax probabilities; return its loss.
+
+    Scores are those of `x - x_pick`: what all arms share cancels before it can drown what tells them apart.
+    """
+    top = 0.0
     for row in range(first, last):
         score = 0.0
         for j in range(theta.shape[0]):
-            score += features[row, j] * theta[j]
+            score += (np.float64(features[row, j]) - np.float64(features[pick, j])) * theta[j]
         probabilities[row - first] = score
         top = max(top, score)
     total = 0.0
@@ -91,11 +94,12 @@ def accumulate(
     floor: float,
     gradient: Vector,
     hessian: Matrix,
-) -> tuple[float, int]:
+) -> tuple[float, int, int]:
     """Add the rounds' gradient, and their Hessian (upper triangle) unless it is empty, to the arrays given.
 
-    Arms whose probability is at most `floor` times that of all unpicked arms are left out of the Hessian. Returns the
-    weighted loss and the number of rounds that carry weight and whose pick scores strictly above every other arm.
+    Arms of probability at most `floor / K` of all unpicked arms together are left out of the Hessian. Returns the
+    weighted loss and, of the rounds that carry weight and offer a choice, in how many the pick scores strictly above
+    every other arm, and in how many it is the first of the best.
     """
     d = theta.shape[0]
     curved = hessian.shape[0] > 0
@@ -103,35 +107,35 @@ def accumulate(
     rows, scales, filled = np.zeros((ROWS, d)), np.zeros(ROWS), 0
     difference, mean = np.empty(d), np.empty(d)
     loss = 0.0
-    explained = 0
+    explained, agreed = 0, 0
     for t in range(start, stop, stride):
         first, last, weight = offsets[t], offsets[t + 1], weights[t]
         pick = first + chosen[t]
-        normaliser = _probabilities(features, first, last, theta, probabilities)
-        score = 0.0
-        for j in range(d):
-            score += features[pick, j] * theta[j]
-        loss += weight * (normaliser - score)
-        beaten = 0
+        loss += weight * _probabilities(features, first, last, pick, theta, probabilities)
+        beaten, first_best = 0, True
         mean[:] = 0.0
         probabilities[pick - first], picked = 0.0, probabilities[pick - first]
         rest = probabilities[: last - first].sum()
         for k in range(last - first):
             p = probabilities[k]
             beaten += p < picked
+            if p > picked or (p == picked and first + k < pick):
+                first_best = False
             if p == 0.0:
                 continue
             _difference(features, first + k, pick, difference)
             for j in range(d):
                 mean[j] += p * difference[j]
-            if curved and p > floor * rest:
+            if curved and p * (last - first) > floor * rest:
                 rows[filled, :] = difference
                 scales[filled] = weight * p
                 filled += 1
                 if filled == ROWS:
                     _add_outer(scales, rows, hessian)
                     filled = 0
-        explained += weight > 0.0 and beaten == last - first
+        if weight > 0.0:
+            explained += beaten == last - first
+            agreed += first_best
         for j in range(d):
             gradient[j] += weight * mean[j]
         if curved:
@@ -144,7 +148,7 @@ def accumulate(
     if curved:
         scales[filled:] = 0.0
         _add_outer(scales, rows, hessian)
-    return loss, explained
+    return loss, explained, agreed
 
 
 @_compiled
@@ -154,12 +158,8 @@ def round_losses(
     """Fill the softmax loss of every round in the range."""
     probabilities = np.empty(_largest(offsets, start, stop))
     for t in range(start, stop):
-        normaliser = _probabilities(features, offsets[t], offsets[t + 1], theta, probabilities)
         pick = offsets[t] + chosen[t]
-        score = 0.0
-        for j in range(theta.shape[0]):
-            score += features[pick, j] * theta[j]
-        losses[t - start] = normaliser - score
+        losses[t - start] = _probabilities(features, offsets[t], offsets[t + 1], pick, theta, probabilities)
 
 
 @_compiled
@@ -179,7 +179,7 @@ def round_gradients(
     difference = np.empty(d)
     for t in range(start, stop):
         first, last = offsets[t], offsets[t + 1]
-        _probabilities(features, first, last, theta, probabilities)
+        _probabilities(features, first, last, first + chosen[t], theta, probabilities)
         gradients[t - start, :] = 0.0
         for k in range(last - first):
             if probabilities[k] == 0.0:

@@ -77,5 +77,6 @@ class Observer:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
-        changed = [f"{k}={v!r}" for k, v in self.get_params(deep=False).items() if v is not defaults[k].default]
+        shown = {k: v for k, v in self.get_params(deep=False).items() if v is not defaults[k].default}
+        changed = [f"{k}={v!r}" for k, v in shown.items() if v != defaults[k].default]
         return f"{type(self).__name__}({', '.join(changed)})"

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
-from onlooker.checks import as_whole
+from onlooker.checks import as_number, as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance
 from onlooker.errors import InputError
 from onlooker.held_out import HeldOut
 from onlooker.log import BanditLog, as_log, feature_labels
-from onlooker.newton import minimise
+from onlooker.newton import inverse, minimise
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.policy import LinearPolicy
@@ -58,6 +58,10 @@ class SuffixImitation(Observer):
         Rounds with a choice that were imitated.
     agreement_
         Fraction of them where the policy picks what was picked.
+    shrinkage_
+        About how much of theta's length the penalty took away, between 0 and 1.
+    rank_
+        How many directions of theta the rounds can tell: d, unless features are constant or collinear.
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
@@ -82,6 +86,8 @@ class SuffixImitation(Observer):
     n_iter_: int
     n_rounds_: int
     agreement_: float
+    shrinkage_: float
+    rank_: int
     log_likelihood_: float
     null_log_likelihood_: float
     covariance_: Matrix
@@ -103,7 +109,10 @@ class SuffixImitation(Observer):
         self.lags = lags
 
     def fit(self, log: BanditLog, sample_weight: ArrayLike | None = None) -> Self:
-        """Recover the policy; `sample_weight` gives one weight per round of the whole log."""
+        """Recover the policy; `sample_weight` gives one weight per round of the whole log.
+
+        A weight of two counts as two rounds; the choice of `"auto"` does not look at weights.
+        """
         self._check_parameters()
         start = self._start(as_log(log))
         suffix = log.suffix(start)
@@ -117,14 +126,16 @@ class SuffixImitation(Observer):
         covariance[~told, :] = np.nan
         covariance[:, ~told] = np.nan
 
-        self.policy_ = LinearPolicy(at.theta, log.feature_names)
+        self.policy_ = LinearPolicy(np.where(trouble.constant, 0.0, at.theta), log.feature_names)
         self.burn_in_ = start
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
         self.covariance_ = covariance
         self.warnings_ = tuple(str(warning) for warning in trouble.warnings)
         self.n_rounds_ = objective.n_rounds
-        self.agreement_ = at.explained / objective.n_rounds
+        self.agreement_ = at.agreed / objective.n_rounds
+        self.rank_ = trouble.rank
+        self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss()
         for warning in trouble.warnings:
@@ -136,9 +147,9 @@ class SuffixImitation(Observer):
         from scipy.special import ndtri
 
         self._fitted()
-        if not 0 < level < 1:
-            raise InputError(f"a level of {level}: it must lie between 0 and 1")
-        ratio, p_value = likelihood_ratio(self.log_likelihood_, self.null_log_likelihood_, len(self.theta_))
+        if not 0 < as_number(level, "level") < 1:
+            raise InputError(f"level is {level}: it must lie between 0 and 1")
+        ratio, p_value = likelihood_ratio(self.log_likelihood_, self.null_log_likelihood_, self.rank_)
         names = feature_labels(self.policy_.feature_names, len(self.theta_))
         errors = np.sqrt(np.diag(self.covariance_))
         reach = float(ndtri(0.5 + level / 2)) * errors
@@ -160,6 +171,7 @@ class SuffixImitation(Observer):
             likelihood_ratio=ratio,
             p_value=p_value,
             agreement=self.agreement_,
+            shrinkage=self.shrinkage_,
             warnings=self.warnings_,
         )
 
@@ -168,10 +180,9 @@ class SuffixImitation(Observer):
             raise InputError(f"loss is {self.loss!r}: use 'softmax'")
         if self.covariance not in {"sandwich", "model"}:
             raise InputError(f"covariance is {self.covariance!r}: use 'sandwich' or 'model'")
-        if not np.isfinite(self.l2) or self.l2 < 0:
-            raise InputError(f"l2 is {self.l2}: it must be 0 or more")
-        if self.lags is not None and self.lags < 0:
-            raise InputError(f"lags is {self.lags}: it must be 0 or more")
+        as_number(self.l2, "l2", least=0.0)
+        if self.lags is not None:
+            as_whole(self.lags, "lags")
 
     def _start(self, log: BanditLog) -> int:
         start = as_whole(as_burn_in(self.burn_in, l2=self.l2).start(log), "the burn-in")
@@ -208,6 +219,12 @@ def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
         f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
         "or an object with start(log)"
     )
+
+
+def _shrinkage(objective: SoftmaxObjective, at: CurvedPoint) -> float:
+    """First-order part of theta's length that the penalty took away."""
+    squared = float(at.theta @ at.theta)
+    return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0
 
 
 def _suffix_weights(sample_weight: ArrayLike, log: BanditLog, start: int) -> ArrayLike:

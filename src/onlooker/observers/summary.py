@@ -51,6 +51,8 @@ class Summary:
     """Chance of such a ratio if nothing were preferred."""
     agreement: float
     """Fraction of the imitated rounds where theta's best arm was picked."""
+    shrinkage: float
+    """About how much of theta's length the penalty took away."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
 
@@ -70,4 +72,9 @@ class Summary:
             f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
             for c in self.coefficients
         ]
+        if self.shrinkage > 0.05:
+            lines.append(
+                f"the penalty shortens theta by about {self.shrinkage:.0%}, and intervals are for the shortened one: "
+                "compare directions, or set l2 to 0"
+            )
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
