@@ -22,16 +22,21 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc
 
 
 @_compiled
-def _probabilities(features: Features, first: int, last: int, pick: int, theta: Vector, probabilities: Vector) -> float:
-    """Fill the round's softmax probabilities; return its loss.
+def _probabilities(
+    features: Features, first: int, last: int, pick: int, theta: Vector, origin: Vector, probabilities: Vector
+) -> float:
+    """Fill the round's softmax probabilities, and `origin` with the pick's features; return the round's loss.
 
     Scores are those of `x - x_pick`: what all arms share cancels before it can drown what tells them apart.
     """
+    d = theta.shape[0]
+    for j in range(d):
+        origin[j] = features[pick, j]
     top = 0.0
     for row in range(first, last):
         score = 0.0
-        for j in range(theta.shape[0]):
-            score += (np.float64(features[row, j]) - np.float64(features[pick, j])) * theta[j]
+        for j in range(d):
+            score += (features[row, j] - origin[j]) * theta[j]
         probabilities[row - first] = score
         top = max(top, score)
     total = 0.0
@@ -43,12 +48,6 @@ def _probabilities(features: Features, first: int, last: int, pick: int, theta: 
     for k in range(last - first):
         probabilities[k] /= total
     return top + log(total)
-
-
-@_compiled
-def _difference(features: Features, row: int, pick: int, out: Vector) -> None:
-    for j in range(out.shape[0]):
-        out[j] = np.float64(features[row, j]) - np.float64(features[pick, j])
 
 
 @_compiled
@@ -105,13 +104,13 @@ def accumulate(
     curved = hessian.shape[0] > 0
     probabilities = np.empty(_largest(offsets, start, stop))
     rows, scales, filled = np.zeros((ROWS, d)), np.zeros(ROWS), 0
-    difference, mean = np.empty(d), np.empty(d)
+    origin, mean = np.empty(d), np.empty(d)
     loss = 0.0
     explained, agreed = 0, 0
     for t in range(start, stop, stride):
         first, last, weight = offsets[t], offsets[t + 1], weights[t]
         pick = first + chosen[t]
-        loss += weight * _probabilities(features, first, last, pick, theta, probabilities)
+        loss += weight * _probabilities(features, first, last, pick, theta, origin, probabilities)
         beaten, first_best = 0, True
         mean[:] = 0.0
         probabilities[pick - first], picked = 0.0, probabilities[pick - first]
@@ -123,11 +122,11 @@ def accumulate(
                 first_best = False
             if p == 0.0:
                 continue
-            _difference(features, first + k, pick, difference)
             for j in range(d):
-                mean[j] += p * difference[j]
+                mean[j] += p * (features[first + k, j] - origin[j])
             if curved and p * (last - first) > floor * rest:
-                rows[filled, :] = difference
+                for j in range(d):
+                    rows[filled, j] = features[first + k, j] - origin[j]
                 scales[filled] = weight * p
                 filled += 1
                 if filled == ROWS:
@@ -156,10 +155,10 @@ def round_losses(
     features: Features, offsets: Index, chosen: Index, start: int, stop: int, theta: Vector, losses: Vector
 ) -> None:
     """Fill the softmax loss of every round in the range."""
-    probabilities = np.empty(_largest(offsets, start, stop))
+    probabilities, origin = np.empty(_largest(offsets, start, stop)), np.empty(theta.shape[0])
     for t in range(start, stop):
         pick = offsets[t] + chosen[t]
-        losses[t - start] = _probabilities(features, offsets[t], offsets[t + 1], pick, theta, probabilities)
+        losses[t - start] = _probabilities(features, offsets[t], offsets[t + 1], pick, theta, origin, probabilities)
 
 
 @_compiled
@@ -175,16 +174,14 @@ def round_gradients(
 ) -> None:
     """Fill the weighted gradient of every round in the range, one row a round."""
     d = theta.shape[0]
-    probabilities = np.empty(_largest(offsets, start, stop))
-    difference = np.empty(d)
+    probabilities, origin = np.empty(_largest(offsets, start, stop)), np.empty(d)
     for t in range(start, stop):
         first, last = offsets[t], offsets[t + 1]
-        _probabilities(features, first, last, first + chosen[t], theta, probabilities)
+        _probabilities(features, first, last, first + chosen[t], theta, origin, probabilities)
         gradients[t - start, :] = 0.0
         for k in range(last - first):
             if probabilities[k] == 0.0:
                 continue
-            _difference(features, first + k, first + chosen[t], difference)
             scaled = weights[t] * probabilities[k]
             for j in range(d):
-                gradients[t - start, j] += scaled * difference[j]
+                gradients[t - start, j] += scaled * (features[first + k, j] - origin[j])
