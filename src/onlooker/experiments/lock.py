@@ -1,0 +1,55 @@
+"""One run at a time in a folder: a lock that the system lets go when its holder ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from onlooker.errors import InputError
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, where the system has locks; refuse if another process holds it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, locked(Path(folder) / "run.lock"):
+    ...     os.listdir(folder)
+    ['run.lock']
+    """
+    if os.name != "posix":
+        yield
+        return
+    descriptor = _lock(path)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _lock(path: Path) -> int:
+    import fcntl
+
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The last holder may have removed the file after it was opened here: then the lock is on a file of no name.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return descriptor
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode(errors="replace") or "of unknown number"
+            os.close(descriptor)
+            message = f"process {holder} is at work in it: wait until it ends, or name another folder"
+            raise InputError(f"{path.parent}: {message}") from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
