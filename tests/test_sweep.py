@@ -22,7 +22,7 @@ def test_equals_separate_fits(log):
     assert sweep.burn_ins.tolist() == [590, 1, 34, 34, 290]
     for theta, loss, burn_in in zip(sweep.thetas, sweep.losses, sweep.burn_ins, strict=True):
         observer = SuffixImitation(burn_in=int(burn_in), l2=1e-3).fit(log)
-        np.testing.assert_allclose(theta, observer.theta_, rtol=1e-6)
+        np.testing.assert_allclose(theta, observer.theta_, rtol=1e-4)
         assert loss == pytest.approx(observer.loss_)
     assert sweep.policy(1).theta.tolist() == sweep.thetas[1].tolist()
 

@@ -48,8 +48,12 @@ class Fit:
     """Whether the gradient vanished, to `TOLERANCE` or to rounding."""
 
 
-def minimise(objective: SoftmaxObjective, near: Fit | None = None) -> Fit:
+def minimise(
+    objective: SoftmaxObjective, near: Fit | None = None, *, here: Point | None = None, tolerance: float = TOLERANCE
+) -> Fit:
     """Find the minimiser, starting from a fit of a similar objective or else from that of a sketch.
+
+    `here` is the objective at `near`'s theta, where that is known already.
 
     Far from the minimum every step is Newton's. Near it the curvature hardly changes, so steps correct the last one by
     the gradients that they see (BFGS), and passes need not compute it.
@@ -62,14 +66,12 @@ def minimise(objective: SoftmaxObjective, near: Fit | None = None) -> Fit:
     >>> fit.converged, bool(np.isclose(fit.at.theta[0], np.log(3)))
     (True, True)
     """
-    share, tolerance = (FAIR, TOLERANCE) if objective.stride == 1 else (ROUGH, SKETCH_TOLERANCE)
-    here: Point
+    share = FAIR if objective.stride == 1 else ROUGH
     if near is None:
-        here = objective.evaluate(_sketched_start(objective), share=share)
-        metric = inverse(here.hessian)
+        start = objective.evaluate(_sketched_start(objective), share=share)
+        here, metric = start, inverse(start.hessian)
     else:
-        here = objective.slope(near.at.theta)
-        metric = near.metric
+        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
     passes, slow = 1, not here.theta.any()
     while True:
         step = -metric @ here.gradient
@@ -164,4 +166,5 @@ def _sketched_start(objective: SoftmaxObjective) -> Vector:
     log, stride = objective.log, objective.stride * SKETCH_STRIDE
     if np.count_nonzero(objective.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * log.n_features:
         return np.zeros(log.n_features)
-    return minimise(SoftmaxObjective(log, l2=objective.l2, weights=objective.weights, stride=stride)).at.theta
+    sketch = SoftmaxObjective(log, l2=objective.l2, weights=objective.weights, stride=stride)
+    return minimise(sketch, tolerance=SKETCH_TOLERANCE).at.theta

@@ -152,6 +152,22 @@ class SoftmaxObjective:
         )
         return point, (upper + np.triu(upper, 1).T) / self.total + self.l2 * np.eye(size)
 
+    def without(self, whole: Point, dropped: SoftmaxObjective) -> Point:
+        """Value and gradient without the rounds of `dropped`, from those with them, reading only `dropped`."""
+        part = dropped.slope(whole.theta)
+        total = self.total - dropped.total
+        loss = (self.total * whole.loss - dropped.total * part.loss) / total
+        pull = self.l2 * whole.theta
+        gradient = self.total * (whole.gradient - pull) - dropped.total * (part.gradient - dropped.l2 * whole.theta)
+        return Point(
+            theta=whole.theta,
+            value=loss + 0.5 * float(pull @ whole.theta),
+            gradient=gradient / total + pull,
+            loss=loss,
+            explained=whole.explained - part.explained,
+            agreed=whole.agreed - part.agreed,
+        )
+
     def null_loss(self) -> float:
         """Mean loss of picking uniformly at random."""
         return float(np.log(self.log.n_arms[:: self.stride]) @ self.weights[:: self.stride] / self.total)

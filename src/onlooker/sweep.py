@@ -22,6 +22,9 @@ DEFAULT_ALPHAS = (
 )
 """Dense near 1, where `N ** alpha` runs from a quarter of the log to nearly all of it."""
 
+SWEEP_TOLERANCE = 1e-5
+"""Newton decrement at which a fit of a sweep is done: far below what tells two burn-ins apart."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BurnInSweep:
@@ -84,13 +87,26 @@ def fit_suffixes(
     losses = np.full(len(burn_ins), np.nan)
     last_choice = int(np.flatnonzero(log.n_arms > 1).max(initial=-1))
     distinct = np.unique(burn_ins)
-    near: Fit | None = None
-    for done, burn_in in enumerate(distinct, 1):
+    last: tuple[int, SoftmaxObjective, Fit] | None = None
+    for done, burn_in in enumerate(distinct.tolist(), 1):
         if burn_in <= last_choice:
-            # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
-            near = minimise(SoftmaxObjective(log.suffix(int(burn_in)), l2=l2), near if l2 > 0 else None)
+            last = _next_fit(log, burn_in, l2, last)
             same = np.asarray(burn_ins) == burn_in
-            thetas[same], losses[same] = near.at.theta, near.at.loss
+            thetas[same], losses[same] = last[2].at.theta, last[2].at.loss
         if progress is not None:
             progress(done, len(distinct))
     return thetas, losses
+
+
+def _next_fit(
+    log: BanditLog, burn_in: int, l2: float, last: tuple[int, SoftmaxObjective, Fit] | None
+) -> tuple[int, SoftmaxObjective, Fit]:
+    """Fit of one suffix, started from the last, longer one."""
+    objective = SoftmaxObjective(log.suffix(burn_in), l2=l2)
+    # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
+    if last is None or l2 == 0:
+        return burn_in, objective, minimise(objective, tolerance=SWEEP_TOLERANCE)
+    before, longer, near = last
+    dropped = log[before:burn_in]
+    here = longer.without(near.at, SoftmaxObjective(dropped, l2=0.0)) if (dropped.n_arms > 1).any() else None
+    return burn_in, objective, minimise(objective, near, here=here, tolerance=SWEEP_TOLERANCE)
