@@ -36,6 +36,7 @@ class Stream(IntEnum):
     SIZES = 3
     NOISE = 4
     LEARNER = 5
+    SPLIT = 6
 
 
 def generator(seed: int, stream: Stream, place: int = 0) -> np.random.Generator:

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlooker import ragged
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.policy import LinearPolicy
-from onlooker.types import Index, Vector
+from onlooker.types import Index, Matrix, Vector
 
 
 class Policy(Protocol):
@@ -49,6 +50,29 @@ def predictive_regret(policy: Policy | ArrayLike, theta_star: ArrayLike, test_lo
     starts = test_log.offsets[:-1]
     best = np.maximum.reduceat(rewards, starts)
     return float(np.mean(best - rewards[starts + _as_policy(policy).choose(test_log)]))
+
+
+def predictive_regrets(thetas: Matrix, theta_star: ArrayLike, test_log: BanditLog) -> Vector:
+    """Predictive regret of many linear policies at once, one per row of `thetas`.
+
+    Examples
+    --------
+    >>> offers = BanditLog.from_dense(np.array([[[1.0, 0.0], [0.0, 0.5]]]), chosen=[0])
+    >>> predictive_regrets(np.array([[0.0, 1.0], [1.0, 0.0]]), [1.0, 1.0], offers)
+    array([0.5, 0. ])
+    """
+    truth = LinearPolicy(theta_star).theta
+    missed = np.zeros(len(thetas))
+    for start, stop in ragged.blocks(test_log.offsets, test_log.n_features):
+        part = test_log[start:stop]
+        features = part.features.astype(np.float64, copy=False)
+        rewards = features @ truth
+        best = np.maximum.reduceat(rewards, part.offsets[:-1])
+        scores = features @ thetas.T
+        for i, column in enumerate(scores.T):
+            picks = part.offsets[:-1] + ragged.argmax(np.ascontiguousarray(column), part.offsets)
+            missed[i] += float((best - rewards[picks]).sum())
+    return missed / test_log.n_rounds
 
 
 def agreement(policy: Policy | ArrayLike, log: BanditLog) -> float:

@@ -1,0 +1,1 @@
+"""Experiments: grids of simulations, run in parallel, resumable, judged claim by claim."""

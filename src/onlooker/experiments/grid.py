@@ -1,0 +1,150 @@
+"""A grid of simulations: every learner in every environment, observed at several horizons, over many seeds."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlooker.burn_in import power_start
+from onlooker.environment import Environment
+from onlooker.errors import OnlookerWarning
+from onlooker.experiments.runner import Task, TaskProgress, run_tasks
+from onlooker.held_out import HeldOut
+from onlooker.learners import Learner, RidgeLearner
+from onlooker.log import BanditLog
+from onlooker.metrics import direction_error, predictive_regrets
+from onlooker.observers import Observer
+from onlooker.simulation import Simulation, simulate
+from onlooker.sweep import DEFAULT_ALPHAS, fit_suffixes
+from onlooker.types import Matrix
+
+COLUMNS = (
+    "learner",
+    "d",
+    "K",
+    "N",
+    "seed",
+    "method",
+    "alpha",
+    "burn_in",
+    "direction_error",
+    "predictive_regret",
+)
+"""Of a grid's table."""
+
+L2 = 1e-4
+"""The paper's penalty."""
+
+TEST_ROUNDS = 2000
+"""Fresh offers that predictive regret is measured on."""
+
+Found = tuple[str, float | None, int | None]
+"""Method, alpha and burn-in of a theta."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """What to simulate and who observes it.
+
+    Suffix imitation is always there: `naive`, `rule`, `auto`, and a sweep over `alphas`; so is the `learner` itself.
+
+    Examples
+    --------
+    >>> from onlooker.learners import LinUCB
+    >>> grid = Grid(environments=[(5, 10)], learners={"LinUCB": LinUCB()}, horizons=[300], seeds=range(2))
+    >>> rows = grid("LinUCB", d=5, K=10, seed=0)
+    >>> [row["method"] for row in rows[:4]]
+    ['learner', 'naive', 'rule', 'auto']
+    """
+
+    environments: Sequence[tuple[int, int]]
+    """Pairs (d, K) of features and arms."""
+
+    learners: Mapping[str, Learner | RidgeLearner]
+    """By the name that the table gives them."""
+
+    horizons: Sequence[int]
+    """Numbers of rounds, N; a shorter log is the beginning of the longest."""
+
+    seeds: Sequence[int]
+    """Each decides an environment's parameter and a learner's log."""
+
+    observers: Mapping[str, Observer] = field(default_factory=dict)
+    """More observers, by the name that the table gives them."""
+
+    alphas: Sequence[float] = DEFAULT_ALPHAS
+    """Burn-in exponents of the sweep."""
+
+    def tasks(self) -> list[Task]:
+        """One per environment, learner and seed."""
+        return [
+            Task(
+                f"{name}-d{d}-K{K}-seed{seed:02d}",
+                {"learner": name, "d": d, "K": K, "seed": seed},
+                cost=float(max(self.horizons) * K * d),
+            )
+            for d, K in self.environments
+            for name in self.learners
+            for seed in self.seeds
+        ]
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for results to stand in one table; seeds and environments may be added later."""
+        return {
+            "schema": 1,
+            "learners": {name: repr(learner) for name, learner in self.learners.items()},
+            "observers": {name: repr(observer) for name, observer in self.observers.items()},
+            "horizons": list(self.horizons),
+            "alphas": list(self.alphas),
+            "l2": L2,
+            "test_rounds": TEST_ROUNDS,
+        }
+
+    def __call__(self, learner: str, d: int, K: int, seed: int) -> list[dict[str, Any]]:
+        """Rows of one task."""
+        environment = Environment(d, K, seed=seed)
+        played = simulate(environment, self.learners[learner], max(self.horizons), seed=seed)
+        test = environment.test_log(TEST_ROUNDS, seed=seed)
+        rows = []
+        for N in self.horizons:
+            found, thetas = self._observe(played, N)
+            regrets = predictive_regrets(thetas, environment.theta_star, test)
+            for (method, alpha, burn_in), theta, regret in zip(found, thetas, regrets.tolist(), strict=True):
+                error = direction_error(theta, environment.theta_star)
+                values = (learner, d, K, N, seed, method, alpha, burn_in, error, regret)
+                rows.append(dict(zip(COLUMNS, values, strict=True)))
+        return rows
+
+    def _observe(self, played: Simulation, N: int) -> tuple[list[Found], Matrix]:
+        log = played.log[:N]
+        found: list[Found] = [("learner", None, None)]
+        thetas = [played.learner_path([N])[0]]
+        burn_ins = {"naive": 0, "rule": power_start(N, 0.9), "auto": HeldOut(l2=L2).start(log)}
+        found += [(method, None, burn_in) for method, burn_in in burn_ins.items()]
+        found += [("sweep", float(alpha), power_start(N, float(alpha))) for alpha in self.alphas]
+        fitted, _ = fit_suffixes(log, [burn_in or 0 for _, _, burn_in in found[1:]], l2=L2)
+        thetas += list(fitted)
+        for name, theta, burn_in in self._others(log):
+            found.append((name, None, burn_in))
+            thetas.append(theta)
+        return found, np.array(thetas)
+
+    def _others(self, log: BanditLog) -> Iterator[tuple[str, Any, int | None]]:
+        for name, observer in self.observers.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OnlookerWarning)
+                observer.fit(log)
+            yield name, observer.theta_, getattr(observer, "burn_in_", None)
+
+
+def run_grid(
+    grid: Grid, folder: str | os.PathLike[str], *, workers: int | None = None, progress: TaskProgress | None = None
+) -> list[dict[str, Any]]:
+    """Run what is missing of the grid in parallel processes; give its table, one row per method, horizon and cell."""
+    done = run_tasks(grid, grid.tasks(), folder, settings=grid.settings(), workers=workers, progress=progress)
+    return [row for rows in done.values() for row in rows]
