@@ -279,6 +279,10 @@ def test_ctrl_c_keeps_what_is_done_and_ends_the_workers(tmp_path, log, start):
     process = start(log, [0.0, 60.0, 60.0, 60.0])
     until(lambda: len(notes(log)) == 3)
     until((tmp_path / "out" / "cells" / "slow-0.json").exists)
+    for pid in workers_in(log):
+        os.kill(pid, signal.SIGINT)
+    time.sleep(0.2)
+    assert all(alive(pid) for pid in workers_in(log))
     interrupted = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=20)

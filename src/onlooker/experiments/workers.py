@@ -14,7 +14,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Self
@@ -150,7 +149,7 @@ class Workers:
         self._crew.remove(worker)
         code = worker.process.exitcode or 0
         how = f"exit code {code}" if code >= 0 else f"signal {-code}"
-        if code == -signal.SIGKILL:
+        if code == -9:
             how += ", perhaps for lack of memory"
         if not worker.ready:
             self._stillborn += 1
@@ -181,6 +180,8 @@ def _without_interrupts() -> Iterator[None]:
     if os.name != "posix":
         yield
         return
+    from multiprocessing import resource_tracker
+
     # Starting this helper of multiprocessing's would lift the block.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
