@@ -182,3 +182,19 @@ def test_a_page_of_a_title_alone_is_complete():
     page = Reader(render(Page(title="Nothing yet")))
     assert "section" not in page.tags
     assert "footer" not in page.tags
+
+
+def test_a_long_table_can_stand_behind_a_line_to_click():
+    table = Table.of(["a"], [["x"], ["y"]])
+    shown, folded = (
+        render(Page(title="t", sections=(Section(title="s", table=table, folded=f),))) for f in (False, True)
+    )
+    assert "<details>" not in shown
+    assert re.search(r"<details>\s*<summary>The table, 2 rows</summary>.*<table.*</details>", folded, re.DOTALL)
+
+
+def test_only_columns_of_sentences_are_broken_into_lines():
+    table = Table((Column("claim", wrap=True), Column("n", align="right")), (("a sentence", 1.0),))
+    html = render(Page(title="t", sections=(Section(title="s", table=table),)))
+    assert '<th scope="row" class="left wrap">a sentence</th>' in html
+    assert '<td class="right">1</td>' in html

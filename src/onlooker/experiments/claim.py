@@ -113,8 +113,13 @@ def _range(measure: str, by_panel: dict[str, dict[str, Claim]]) -> str:
         for metric, part in metrics.items():
             if isinstance(part.ours, float):
                 found.setdefault(metric, []).append(part.ours)
-    ranges = (f"{metric} {min(values):.3g} to {max(values):.3g}".strip() for metric, values in found.items())
+    ranges = (f"{metric} {_span(values)}".strip() for metric, values in found.items())
     return f"{measure}: {'; '.join(ranges)}." if found else ""
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.3g}", f"{max(values):.3g}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _exceptions(by_panel: dict[str, dict[str, Claim]]) -> Iterator[str]:

@@ -88,7 +88,7 @@ class Measurements:
         for row in results:
             cell = self._cells.setdefault((Setting.of(row), int(row["N"])), {})
             alpha = float(row["alpha"]) if row["method"] == "sweep" else None
-            values = {metric: float(row[metric]) for metric in METRICS}
+            values = {metric: math.nan if row[metric] in {None, ""} else float(row[metric]) for metric in METRICS}
             cell.setdefault((str(row["method"]), alpha), {})[int(row["seed"])] = values
         self.settings = tuple(sorted({setting for setting, _ in self._cells}))
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from onlooker.plots.figure import Chart, Level, Series
 from onlooker.plots.palette import DASHES, INK, LIGHT, MARKERS
@@ -26,6 +26,14 @@ _MANY = 40
 def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
     """Draw everything but the names of the marks, with the legend under the axes so that it covers no data."""
     axes = figure.add_subplot()
+    handles = draw_data(axes, chart, title=title)
+    labels = _labels(chart)
+    figure.legend(handles, labels, loc="outside lower center", ncols=_legend_columns(labels), handlelength=2.6)
+    return axes
+
+
+def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
+    """Draw a chart's data and texts; give what stands for each series and level in a legend."""
     axes.set(xscale="log" if chart.log_x else "linear", yscale="log" if chart.log_y else "linear")
     _set_ticks(axes.xaxis, log=chart.log_x)
     _set_ticks(axes.yaxis, log=chart.log_y)
@@ -36,10 +44,8 @@ def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
     axes.set_xlabel(one_line(chart.x_label, 44))
     axes.set_ylabel(one_line(chart.y_label, 36))
     if title:
-        axes.set_title(one_line(chart.title, 38), pad=26 if chart.marks else 8)
-    labels = _labels(chart)
-    figure.legend(handles, labels, loc="outside lower center", ncols=_legend_columns(labels), handlelength=2.6)
-    return axes
+        axes.set_title(one_line(chart.title, 38), pad=26 if chart.marks else None)
+    return handles
 
 
 def legend_rows(chart: Chart) -> int:
@@ -93,9 +99,35 @@ def _draw_level(axes: Axes, level: Level, number: int) -> Artist:
     return line
 
 
+class _LogTicks(Locator):
+    """Round numbers on a logarithmic axis: as few as say something, also where it spans less than a decade."""
+
+    def __call__(self) -> list[float]:
+        assert self.axis is not None
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Give the ticks between two positive numbers.
+
+        Examples
+        --------
+        >>> _LogTicks().tick_values(0.5, 2e4), _LogTicks().tick_values(0.009, 0.11), _LogTicks().tick_values(0.27, 0.8)
+        ([1.0, 10.0, 100.0, 1000.0, 10000.0], [0.01, 0.02, 0.05, 0.1], [0.3, 0.4, 0.5, 0.7])
+        """
+        low, high = sorted((vmin, vmax))
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for steps, enough in (((1,), 4), ((1, 2, 5), 3), ((1, 1.5, 2, 3, 4, 5, 7), 3)):
+            # Written and read, as 3 * 10.0**-1 is not the number 0.3.
+            ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
+            shown = [tick for tick in ticks if low <= tick <= high]
+            if len(shown) >= enough:
+                return shown
+        return [float(tick) for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+
+
 def _set_ticks(axis: Axis, *, log: bool) -> None:
     if log:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_locator(_LogTicks())
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(_tick))
 

@@ -34,6 +34,7 @@ _SETTINGS: dict[str, Any] = {
     "font.size": 11,
     "axes.titlesize": 13,
     "axes.titleweight": "bold",
+    "axes.titlepad": 8,
     "axes.labelsize": 11,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -71,12 +72,9 @@ def to_svg(charts: Chart | Sequence[Chart], *, titles: bool = True, prefix: str 
     >>> to_svg(chart)[:4], "Growth" in to_svg(chart)
     ('<svg', True)
     """
-    row = _as_row(charts)
-    buffer = io.StringIO()
+    row = as_row(charts)
     with _drawn(row, titles=titles, dpi=72) as figure:
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    label = "; ".join(f"{chart.title}: {chart.y_label} against {chart.x_label}" for chart in row)
-    return tidy(buffer.getvalue(), label=one_line(label, 400), prefix=prefix)
+        return svg_of(figure, row, prefix=prefix)
 
 
 def to_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> None:
@@ -92,11 +90,26 @@ def to_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> Non
     ...     os.listdir(folder)
     ['growth.png']
     """
-    with _drawn(_as_row(charts), titles=True, dpi=200) as figure, atomic_path(path) as temporary:
+    with _drawn(as_row(charts), titles=True, dpi=200) as figure:
+        write_png(figure, path)
+
+
+def svg_of(figure: Figure, charts: Sequence[Chart], *, prefix: str) -> str:
+    """Save a drawn figure as an SVG element, under the settings that it was drawn with."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    label = "; ".join(f"{chart.title}: {chart.y_label} against {chart.x_label}" for chart in charts)
+    return tidy(buffer.getvalue(), label=one_line(label, 400), prefix=prefix)
+
+
+def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Save a drawn figure on white, whole or not at all, under the settings that it was drawn with."""
+    with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", facecolor="white", metadata={"Software": None})
 
 
-def _as_row(charts: Chart | Sequence[Chart]) -> tuple[Chart, ...]:
+def as_row(charts: Chart | Sequence[Chart]) -> tuple[Chart, ...]:
+    """Give the charts, of which there must be one."""
     row = (charts,) if isinstance(charts, Chart) else tuple(charts)
     if not row:
         raise InputError("there are no charts to draw: pass at least one")
@@ -104,17 +117,25 @@ def _as_row(charts: Chart | Sequence[Chart]) -> tuple[Chart, ...]:
 
 
 @contextmanager
+def looks(**changes: Any) -> Iterator[None]:
+    """Draw and save under the house's settings, some of them changed, whatever the user's own."""
+    from matplotlib import style
+
+    with style.context(["default", _SETTINGS | changes]), warnings.catch_warnings():
+        # Names may be in any script: a page has the glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
+
+
+@contextmanager
 def _drawn(row: tuple[Chart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
     """Give the drawn figure, under the settings that saving it needs too."""
-    from matplotlib import style
     from matplotlib.figure import Figure
 
     from onlooker.plots.axes import draw_chart, legend_rows
     from onlooker.plots.marks import draw_marks
 
-    with style.context(["default", _SETTINGS]), warnings.catch_warnings():
-        # Names may be in any script: a page has the glyphs that matplotlib's font lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+    with looks():
         height = HEIGHT + LEGEND_LINE * (max(map(legend_rows, row)) - 1)
         figure = Figure(figsize=(WIDTH * len(row), height), dpi=dpi, layout="constrained")
         parts = figure.subfigures(1, len(row), squeeze=False, wspace=0.04)[0]

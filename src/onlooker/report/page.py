@@ -24,7 +24,9 @@ class Section:
     charts: tuple[Chart, ...] = ()
     """Side by side where there is room; the numbers of each stand behind it."""
     table: Table | None = None
-    """Shown in full."""
+    """Shown in full, or behind a line to click."""
+    folded: bool = False
+    """Whether the table stands behind a line to click: for long ones."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "charts", tuple(self.charts))

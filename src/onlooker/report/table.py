@@ -28,6 +28,8 @@ class Column:
     """Python's format for the numbers, such as ".4f"; None: four digits, whole numbers in full."""
     align: Literal["left", "right"] = "left"
     """Right for numbers, so that their digits stand under each other."""
+    wrap: bool = False
+    """For sentences: broken into lines, where other cells stay on one."""
 
     def __post_init__(self) -> None:
         if self.align not in {"left", "right"}:
