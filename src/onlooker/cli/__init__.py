@@ -9,6 +9,7 @@ from onlooker import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.demo import demo
 from onlooker.cli.fit import fit
+from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
 from onlooker.errors import OnlookerError, OnlookerWarning
 
@@ -24,7 +25,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, simulate, fit, compare):
+for command in (demo, simulate, fit, compare, reproduce):
     commands.add_command(command)
 
 

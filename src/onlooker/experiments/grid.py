@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class Grid:
         """One per environment, learner and seed."""
         return [
             Task(
-                f"{name}-d{d}-K{K}-seed{seed:02d}",
+                f"{re.sub(r'[^A-Za-z0-9.]+', '_', name)}-d{d}-K{K}-seed{seed:02d}",
                 {"learner": name, "d": d, "K": K, "seed": seed},
                 cost=float(max(self.horizons) * K * d),
             )

@@ -1,0 +1,91 @@
+"""`onlooker reproduce`: the paper's experiments, and whether its claims hold."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json
+
+if TYPE_CHECKING:
+    from onlooker.experiments.paper import Paper
+    from onlooker.experiments.runner import TaskProgress
+
+
+@click.command()
+@click.option("--figure", metavar="NAME", help="Only this one: figure1, figure2, appendixA, or as figure1-d50-K200.")
+@click.option("--seeds", default=20, show_default=True, type=click.IntRange(min=1), help="How many, from 0.")
+@click.option("--quick", is_flag=True, help="A small grid, to see that everything works.")
+@click.option("--out", default="onlooker-paper", show_default=True, metavar="DIR", help="Where results are kept.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are cores unless said.")
+@click.option("--dry-run", is_flag=True, help="Say what would be run, and about how long it takes.")
+@options.as_json
+def reproduce(
+    figure: str | None, seeds: int, quick: bool, out: str, workers: int | None, dry_run: bool, as_json: bool
+) -> None:
+    """Run every experiment of the paper and judge its claims; stop and start again as you like.
+
+    Example: onlooker reproduce --seeds 20 --out onlooker-paper
+    """
+    from onlooker.experiments.paper import full_paper, quick_paper
+    from onlooker.experiments.reproduce import reproduce as run
+
+    paper = quick_paper(seeds) if quick else full_paper(seeds)
+    if dry_run:
+        _estimate(paper, figure, workers, as_json=as_json)
+        return
+    command = f"onlooker reproduce --seeds {seeds}" + (" --quick" if quick else "")
+    command += f" --figure {figure}" if figure else ""
+    prepare_kernels()
+    with _cells_bar() as progress:
+        found = run(paper, out, figure=figure, command=command, workers=workers, progress=progress)
+    whole = [claim for claim in found.claims if claim.part_of is None]
+    if as_json:
+        rows = [
+            {"key": c.key, "claim": c.text, "ours": c.ours, "verdict": c.verdict, "detail": c.detail} for c in whole
+        ]
+        print_json({"out": out, "page": str(found.page), "figures": [f.name for f in found.figures], "claims": rows})
+        return
+    for claim in whole:
+        click.echo(f"{claim.verdict:>13}  {claim.text}")
+    tally = Counter(claim.verdict for claim in whole)
+    click.echo(f"\n{', '.join(f'{verdict}: {count}' for verdict, count in sorted(tally.items()))}")
+    click.echo(f"claims: {out}/claims.md; figures: {out}/figures; all on one page: {found.page}")
+
+
+def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json: bool) -> None:
+    from onlooker.experiments.estimate import estimate
+
+    prepare_kernels()
+    plan = estimate(paper, figure=figure, workers=workers)
+    if as_json:
+        print_json(plan)
+        return
+    click.echo(f"{plan['cells']} cells on {plan['workers']} workers: about {plan['minutes']:.0f} minutes")
+    click.echo(f"memory: about {plan['memory_mb']:.0f} MB; disk: about {plan['disk_mb']:.0f} MB")
+
+
+@contextmanager
+def _cells_bar() -> Iterator[TaskProgress | None]:
+    """A bar with the time left that the runner tells, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("cells", total=None, left="")
+
+        def show(done: int, total: int, seconds: float | None) -> None:
+            left = "" if seconds is None else f"{seconds / 60:.1f} min left"
+            bar.update(task, completed=done, total=total, left=left)
+
+        yield show
