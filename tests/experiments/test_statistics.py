@@ -8,7 +8,15 @@ from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from onlooker.errors import InputError
-from onlooker.experiments.statistics import mean, paired_difference, paired_ratio, power_slope, spearman, spread_ratio
+from onlooker.experiments.statistics import (
+    mean,
+    p_of_chosen,
+    paired_difference,
+    paired_ratio,
+    power_slope,
+    spearman,
+    spread_ratio,
+)
 
 RNG = np.random.default_rng(0)
 A, B = RNG.lognormal(size=(2, 20))
@@ -79,6 +87,31 @@ def test_values_without_spread_have_no_ratio_of_spreads():
     assert math.isnan(spread_ratio([1.0, 2.0], [1.0, 3.0]).value)
 
 
+def test_one_candidate_needs_no_correction():
+    for seeds in (8, 20):  # all flips, then some of them
+        sample = np.random.default_rng(seeds).normal(-0.5, 1, size=seeds)
+        exact = stats.permutation_test((sample,), np.mean, permutation_type="samples", alternative="less")
+        assert p_of_chosen(sample[:, None], 0) == pytest.approx(exact.pvalue, abs=0.01)
+
+
+def test_candidates_that_are_all_the_same_cost_nothing_and_others_do():
+    rng = np.random.default_rng(0)
+    sample = rng.normal(-0.5, 1, size=(12, 1))
+    alone = p_of_chosen(sample, 0)
+    assert p_of_chosen(np.repeat(sample, 20, axis=1), 7) == alone
+    assert p_of_chosen(np.hstack([sample, rng.normal(size=(12, 20))]), 0) > alone
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.9])
+def test_choosing_among_columns_of_noise_is_significant_as_seldom_as_it_says(alike):
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(600):
+        noise = rng.normal(size=(12, 19)) + alike / (1 - alike) * rng.normal(size=(12, 1))
+        found.append(p_of_chosen(noise, int(noise.mean(axis=0).argmin())) < 0.05)
+    assert 0.02 < np.mean(found) < 0.07
+
+
 def test_a_slope_is_the_mean_of_the_seeds_least_squares_slopes():
     sizes = np.array([500, 1000, 2000, 5000, 10000])
     values = RNG.lognormal(sigma=0.1, size=(20, 5)) * sizes**-0.5
@@ -110,6 +143,7 @@ def test_ranks_that_do_not_vary_have_no_correlation():
         (lambda: mean([1.0, math.nan]), "finite numbers"),
         (lambda: paired_difference([1.0, 2.0], [1.0]), "2 values cannot be paired with 1"),
         (lambda: paired_ratio([1.0, 0.0], [1.0, 1.0]), "0 has no logarithm"),
+        (lambda: p_of_chosen([[1.0, 2.0]], 0), "at least two seeds"),
         (lambda: power_slope([100, 100], [[1.0, 2.0]]), "no slope"),
         (lambda: power_slope([100, 200], [1.0, 2.0]), "no slope"),
     ],

@@ -34,7 +34,8 @@ class Trend:
 
     def gaps(self) -> Vector:
         """Mean over the stretches in the last 30% of the rounds, less that over the first 30%; one per seed."""
-        early, late = 10 * self.stops <= 3 * self.N, 10 * self.starts >= 7 * self.N
+        # A stretch starts at a whole round, which may lie just before the 70%.
+        early, late = 10 * self.stops <= 3 * self.N, 10 * (self.starts + 1) > 7 * self.N
         if not early.any() or not late.any():
             return np.empty(0)
         return np.asarray(self.accuracies[:, late].mean(axis=1) - self.accuracies[:, early].mean(axis=1))
@@ -92,7 +93,7 @@ def _ranks(trend: Trend) -> Claim:
     verdict: Verdict = "inconclusive"
     if p < SIGNIFICANT:
         verdict = "holds" if r > 0 else "does not hold"
-    late = averages[10 * trend.starts >= 5 * trend.N]
+    late = averages[len(averages) // 2 :]
     reach = max(mean(column).high - mean(column).value for column in trend.accuracies.T)
     detail = (
         f"p = {p:.2g} over {len(averages)} bins, {len(trend.accuracies)} seeds; paper 0.9273. The means of the later "

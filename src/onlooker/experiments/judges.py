@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from onlooker.experiments.claim import SIGNIFICANT, Verdict, joint, one_sided
-from onlooker.experiments.statistics import Estimate, paired_ratio, power_slope, spread_ratio
+from onlooker.experiments.statistics import Estimate, p_of_chosen, paired_ratio, power_slope, spread_ratio
 from onlooker.types import Matrix, Vector
 
 CLOSE = 0.2
@@ -29,26 +29,26 @@ class Judgement(NamedTuple):
 def dips_inside(values: Matrix, alphas: Vector) -> Judgement:
     """Whether the alpha with the lowest mean lies below both ends; the estimate is its ratio to the first.
 
-    The best alpha is chosen on the same seeds, so p is multiplied by the number of alphas that could have been chosen.
+    The best alpha is chosen on the same seeds: both p are corrected for all the alphas that could have been chosen.
 
     Examples
     --------
-    >>> curves = np.array([[2.0, 1.0, 4.0], [2.1, 1.0, 4.0], [2.0, 1.1, 4.1]])
+    >>> curves = np.array([[2.0, 1.0, 4.0], [2.1, 1.0, 4.0], [2.0, 1.1, 4.1], [2.2, 1.0, 4.0], [2.0, 1.0, 4.2]])
     >>> dips_inside(curves, np.array([0.0, 0.9, 0.99])).verdict
     'holds'
     """
-    best, tried = int(values.mean(axis=0).argmin()), len(alphas) - 2
-    left, right = (paired_ratio(values[:, best], values[:, end]) for end in (0, -1))
-    inside = 0 < best < len(alphas) - 1
-    p = min(1.0, tried * max(left.p_below, right.p_below)) if inside else 1.0
-    detail = (
-        f"best alpha {alphas[best]:g}: {left.value:.3g} of alpha = {alphas[0]:g} (p = {left.p_below:.1g}), "
-        f"{right.value:.3g} of alpha = {alphas[-1]:g} (p = {right.p_below:.1g}); "
-        f"larger p times {tried} candidates: {p:.1g}"
+    best = int(values.mean(axis=0).argmin())
+    ratios = [paired_ratio(values[:, best], values[:, end]) for end in (0, -1)]
+    if best in {0, len(alphas) - 1}:
+        return Judgement(ratios[0], "does not hold", f"the lowest mean is at an end, alpha = {alphas[best]:g}")
+    logs = np.log(values)
+    corrected = [p_of_chosen(logs[:, 1:-1] - logs[:, [end]], best - 1) for end in (0, -1)]
+    listed = ", ".join(
+        f"{ratio.value:.3g} of alpha = {alphas[end]:g} (p = {ratio.p_below:.1g}, corrected {p:.1g})"
+        for ratio, p, end in zip(ratios, corrected, (0, -1), strict=True)
     )
-    if not inside:
-        detail = f"the lowest mean is at an end, alpha = {alphas[best]:g}"
-    return Judgement(left, "holds" if p < SIGNIFICANT else "does not hold", detail)
+    verdict: Verdict = "holds" if max(corrected) < SIGNIFICANT else "does not hold"
+    return Judgement(ratios[0], verdict, f"best alpha {alphas[best]:g}: {listed}")
 
 
 def beats(values: Matrix) -> Judgement:

@@ -44,7 +44,7 @@ def _u_shape(table: Measurements) -> Iterator[Claim]:
         parts.append(_part(f"{key}/{setting.key}/{_SHORT[metric]}", text, paper, curve.values, judge))
     text = (
         "Both metrics are U-shaped in alpha: at the best single alpha they lie below both ends (paired over seeds, "
-        "one-sided 5%, Bonferroni over the alphas that could have been the best)"
+        "one-sided 5%, corrected for choosing the best alpha)"
     )
     return _with_parts(key, text, paper, parts, measure="Best alpha / alpha = 0", panels="panels")
 

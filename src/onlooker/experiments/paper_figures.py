@@ -163,7 +163,8 @@ def _diagnostics(rows: list[Row]) -> list[PaperFigure]:
         caption = (
             f"{setting}, N = {N:,}. How well an observer fitted within a stretch of the log predicts the picks that it "
             "was not fitted to, and how well one fitted to the last 30% of the log agrees with the picks in each "
-            f"window: mean over {seeds[setting, N]} seeds at the middle of the stretch, with the 95% t-interval."
+            "window, those that it was fitted to included. Mean over "
+            f"{seeds[setting, N]} seeds at the middle of the stretch, with the 95% t-interval."
         )
         name = f"appendixA-{setting.key}-N{N}" if number else "appendixA"
         title = "Appendix A: do the learner's picks settle?"
