@@ -122,14 +122,15 @@ class _LogTicks(Locator):
             shown = [tick for tick in ticks if low <= tick <= high]
             if len(shown) >= enough:
                 return shown
-        return [float(tick) for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
+        even = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        return [float(tick) for tick in even if low <= tick <= high]
 
 
 def _set_ticks(axis: Axis, *, log: bool) -> None:
     if log:
         axis.set_major_locator(_LogTicks())
         axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_tick))
+    axis.set_major_formatter(FuncFormatter(_log_tick if log else _tick))
 
 
 def _tick(value: float, _: int | None = None) -> str:
@@ -141,3 +142,17 @@ def _tick(value: float, _: int | None = None) -> str:
     ('0.05', '2e-07', '1000', '0.3')
     """
     return f"{value:.10g}"
+
+
+def _log_tick(value: float, _: int | None = None) -> str:
+    """A tick of which neighbours differ by a factor: small ones in short.
+
+    Examples
+    --------
+    >>> _log_tick(0.05), _log_tick(0.00015), _log_tick(1e-12), _log_tick(1000.0)
+    ('0.05', '1.5e-4', '1e-12', '1000')
+    """
+    if value >= 0.001:
+        return _tick(value)
+    digits, power = f"{value:.9e}".split("e")
+    return f"{float(digits):g}e{int(power)}"

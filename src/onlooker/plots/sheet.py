@@ -44,6 +44,8 @@ _SMALL: dict[str, Any] = {
     "lines.linewidth": 1.1,
     "lines.markersize": 2.8,
     "legend.fontsize": 7,
+    "figure.constrained_layout.w_pad": 0.02,
+    "figure.constrained_layout.wspace": 0.01,
 }
 
 
