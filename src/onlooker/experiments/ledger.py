@@ -107,10 +107,10 @@ def open_ledger(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> 
         try:
             place.mkdir(parents=True, exist_ok=True)
             held.enter_context(locked(place / LOCK))
-            _remove_temporaries(place)
+            remove_temporaries(place)
             _agree_on_settings(place, wanted)
             (place / CELLS).mkdir(exist_ok=True)
-            _remove_temporaries(place / CELLS)
+            remove_temporaries(place / CELLS)
         except OSError as error:
             reason = f"cannot hold an experiment ({error.strerror}): name another folder"
             raise InputError(f"{error.filename or place}: {reason}") from error
@@ -166,7 +166,7 @@ def _agree_on_settings(folder: Path, wanted: str) -> None:
         raise InputError(f"{folder}: {message}")
 
 
-def _remove_temporaries(folder: Path) -> None:
+def remove_temporaries(folder: Path) -> None:
     """Sweep up what a killed process was writing."""
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):

@@ -14,6 +14,7 @@ from onlooker import __version__
 from onlooker.experiments import diagnostics, grid
 from onlooker.experiments.claim import Claim
 from onlooker.experiments.claims import claims, claims_json, claims_markdown
+from onlooker.experiments.ledger import remove_temporaries
 from onlooker.experiments.paper import Paper
 from onlooker.experiments.paper_figures import PaperFigure, paper_figures
 from onlooker.experiments.paper_page import paper_page
@@ -65,6 +66,7 @@ def reproduce(
     write_text(root / "claims.json", claims_json(judged))
     drawn = [one for one in paper_figures(results, bins) if figure is None or one.name.startswith(figure)]
     (root / "figures").mkdir(exist_ok=True)
+    remove_temporaries(root / "figures")
     for one in drawn:
         one.save(root / "figures")
     page = root / "index.html"
