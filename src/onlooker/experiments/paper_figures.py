@@ -20,10 +20,10 @@ from onlooker.plots.figure import y_values
 from onlooker.types import Vector
 
 _METHODS = {
-    "learner": "learner (sees rewards)",
+    "learner": "learner",
     "naive": "naive (T = 0)",
     "rule": "rule (T = N^0.9)",
-    ORACLE: "oracle (best alpha per seed)",
+    ORACLE: "oracle (per seed)",
     BEST_ALPHA: BEST_ALPHA,
     "auto": "auto (held-out)",
 }
@@ -98,7 +98,7 @@ def _burn_in(table: Measurements, settings: Sequence[Setting]) -> PaperFigure | 
             if curve is None:
                 continue
             series = _series("observer", curve.alphas, list(curve.values.T))
-            levels = _level("learner (sees rewards)", list(table.of(setting, N, "learner", metric).values()))
+            levels = _level("learner", list(table.of(setting, N, "learner", metric).values()))
             charts.append(
                 _chart(f"{setting.learner}: {name}", "alpha (T = N^alpha)", name, (series,), levels, log_x=False)
             )
