@@ -1,6 +1,7 @@
 """The package as a whole: public names, the README's code, files that must agree."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -67,3 +68,22 @@ def test_the_documentation_names_files_that_exist():
 def test_no_dependency_file_holds_an_address():
     for path in [*(ROOT / "requirements").iterdir(), ROOT / "pyproject.toml"]:
         assert not re.search(r"https?://|index-url", path.read_text(encoding="utf-8")), path.name
+
+
+def test_the_readme_tells_the_verdicts_of_the_committed_run():
+    claims = {
+        claim["key"]: claim for claim in json.loads((ROOT / "docs/paper/claims.json").read_text(encoding="utf-8"))
+    }
+    u_shape = next(claim for claim in claims.values() if "U-shaped" in claim["text"] and "/" not in claim["key"])
+    assert f"significant in {u_shape['ours'].removesuffix(' panels')} panels" in README
+    verdicts = {claim["text"]: claim["verdict"] for claim in claims.values() if "/" not in claim["key"]}
+    for words, verdict in {
+        "naive imitation is worse than the learner": "holds",
+        "the rule N^0.9 beats naive": "holds",
+        "falls like N^-1/2 or faster": "holds",
+        "beats the learner at the longest horizon": "does not hold",
+        "d = 50, K = 200: ": "holds",
+    }.items():
+        found = [verdicts[text] for text in verdicts if words in text]
+        assert found
+        assert set(found) == {verdict}
