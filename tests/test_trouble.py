@@ -32,6 +32,17 @@ def fit_and_catch(log, **parameters):
     return observer, [w.category for w in caught], " ".join(observer.warnings_)
 
 
+def always_winning():
+    """Features and picks where the third feature marks an arm that is picked wherever it is offered."""
+    X = features()
+    X[:, :, 2] = 0
+    X[:50, 0, 2] = 1
+    rng = np.random.default_rng(0)
+    chosen = (X @ [1.0, -1.0, 0.0] + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
+    chosen[:50] = 0
+    return X, chosen
+
+
 def test_no_trouble_no_warning():
     _, categories, _ = fit_and_catch(softmax_log(features(), THETA))
     assert categories == []
@@ -50,12 +61,7 @@ def test_separable(l2):
 
 def test_quasi_separable_without_a_penalty():
     """One feature marks an arm that is always picked where it is offered."""
-    X = features()
-    X[:, :, 2] = 0
-    X[:50, 0, 2] = 1
-    rng = np.random.default_rng(0)
-    chosen = (X @ [1.0, -1.0, 0.0] + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
-    chosen[:50] = 0
+    X, chosen = always_winning()
     log = BanditLog.from_dense(X, chosen, feature_names=["a", "b", "flag"])
     observer, categories, text = fit_and_catch(log, l2=0.0)
     assert categories == [errors.SeparableDataWarning]
@@ -189,12 +195,7 @@ def test_separable_up_to_a_duplicate_arm():
 
 def test_quasi_separable_along_no_axis():
     """The same feature that decides without exception, seen through turned axes."""
-    X = features()
-    X[:, :, 2] = 0
-    X[:50, 0, 2] = 1
-    rng = np.random.default_rng(0)
-    chosen = (X @ [1.0, -1.0, 0.0] + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
-    chosen[:50] = 0
+    X, chosen = always_winning()
     turn = np.array([[1, 0, 0], [0, 0.8, 0.6], [0, -0.6, 0.8]])
     observer, categories, _ = fit_and_catch(BanditLog.from_dense(X @ turn.T, chosen), l2=0.0)
     assert categories == [errors.SeparableDataWarning]
@@ -202,12 +203,7 @@ def test_quasi_separable_along_no_axis():
 
 
 def test_a_feature_that_always_wins_under_a_penalty():
-    X = features()
-    X[:, :, 2] = 0
-    X[:50, 0, 2] = 1
-    rng = np.random.default_rng(0)
-    chosen = (X @ [1.0, -1.0, 0.0] + rng.gumbel(size=X.shape[:2])).argmax(axis=1)
-    chosen[:50] = 0
+    X, chosen = always_winning()
     log = BanditLog.from_dense(X, chosen, feature_names=["a", "b", "flag"])
     _, categories, text = fit_and_catch(log, l2=1e-3)
     assert categories == [errors.PenaltyDominatesWarning]

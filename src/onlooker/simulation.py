@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +17,7 @@ from onlooker.errors import InputError
 from onlooker.learners import Learner, RidgeLearner
 from onlooker.log import BanditLog
 from onlooker.policy import LinearPolicy
-from onlooker.threads import n_threads, ordered_map
+from onlooker.threads import ordered_map
 from onlooker.types import Index, Matrix, Progress, Vector
 
 GATHER_ROUNDS = 4096
@@ -133,23 +131,8 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(Environment(5, 20), LinTS(), 100, seeds=[3, 1])]
     [3, 1]
     """
-    workers = n_threads()
     run = partial(_simulate, environment, learner, n_rounds, progress=None, mapper=map)
-    if workers == 1:
-        yield from map(run, seeds)
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        pending: deque[Future[Simulation]] = deque()
-        try:
-            for seed in seeds:
-                pending.append(pool.submit(run, seed))
-                if len(pending) == workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            for future in pending:
-                future.cancel()
+    return ordered_map(run, seeds, per_thread=1)
 
 
 def _simulate(

@@ -29,8 +29,10 @@ def n_threads() -> int:
     return os.cpu_count() or 1
 
 
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Apply `function` to every item on the threads that there are, results in order, few items ahead.
+def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, per_thread: int = 3) -> Iterator[Result]:
+    """Apply `function` to every item on the threads that there are, results in order.
+
+    No more than `per_thread` items a thread are under way or waiting to be taken.
 
     Examples
     --------
@@ -49,7 +51,7 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item]) -> It
         try:
             for item in work:
                 pending.append(pool.submit(function, item))
-                if len(pending) > 2 * workers:
+                if len(pending) == per_thread * workers:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()
