@@ -18,7 +18,8 @@ CANDIDATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.
 TOLERANCE = 1.5
 """How many standard errors (of the paired differences) worse than the best a longer suffix may be.
 
-With 1, one stationary log in five loses a third of its rounds or more; with 2, a slow learner's burn-in is kept.
+A compromise found by trial on simulated logs: a smaller one cuts stationary logs more often, a larger one keeps more of
+a learner's burn-in. Where picks lapse at random (epsilon-greedy) the differences are noisy and most of it is kept.
 """
 
 LEAST_ROUNDS = 10

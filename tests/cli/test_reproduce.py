@@ -19,7 +19,7 @@ def test_everything_is_written(run, folder):
     assert {"results.csv", "diagnostics.csv", "claims.md", "claims.json", "index.html", "figures", "cells"} <= names
     results = read_csv(folder / "results.csv")
     assert len(results) == 2 * 2 * 3 * (1 + 3 + 21)
-    assert len(read_csv(folder / "diagnostics.csv")) == 2 * 20
+    assert len(read_csv(folder / "diagnostics.csv")) == 2 * (10 + 10 + 19)
     figures = {path.name for path in (folder / "figures").iterdir()}
     for name in ("figure1-d5-K20", "figure2-d5-K20"):
         assert {f"{name}.png", f"{name}.svg", f"{name}.csv"} <= figures

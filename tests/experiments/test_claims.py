@@ -163,6 +163,15 @@ def test_the_diagnostics_hold_where_intervals_overlap_and_only_there():
     assert diagnosed(gap=1e-6)["6-spearman"].verdict == "inconclusive"
 
 
+def test_either_reading_of_the_windows_is_judged_on_its_own_rows():
+    rows = paper_tables.diagnostics()
+    other = [row | {"kind": "overlapping", "accuracy": row["accuracy"] / 2} for row in rows if row["kind"] == "window"]
+    found = {claim.key: claim for claim in claims([], rows + other)}
+    assert found["6-late-windows"].verdict == "holds"
+    assert found["6-late-windows-overlapping"].verdict == "does not hold"
+    assert all("does not define its windows" in found[key].detail for key in found if "windows" in key)
+
+
 def test_other_settings_are_not_held_to_the_papers_numbers():
     found = diagnosed(setting=("LinUCB", 20, 50), N=2000)
     assert verdicts(found, "") == {"inconclusive"}
