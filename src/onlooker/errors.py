@@ -45,5 +45,9 @@ class PenaltyDominatesWarning(OnlookerWarning):
     """The penalty, not the data, decides some coefficients: often a feature on a tiny scale."""
 
 
+class NoFamilyFitsWarning(OnlookerWarning):
+    """No way to explore that is known predicts the picks: the tracked estimate may mislead."""
+
+
 class ConvergenceWarning(OnlookerWarning):
     """The solver stopped before the gradient was small."""

@@ -1,0 +1,302 @@
+"""The tracking observer: follow the learner's estimate through every round, discard none."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from onlooker import ragged
+from onlooker.checks import as_number, as_whole
+from onlooker.errors import (
+    InputError,
+    NoFamilyFitsWarning,
+    NoPreferenceWarning,
+    OneArmRoundsWarning,
+    OnlookerWarning,
+    TooFewRoundsWarning,
+)
+from onlooker.files import read_json, write_text
+from onlooker.log import BanditLog, as_log, feature_labels
+from onlooker.observers.base import Observer
+from onlooker.observers.summary import Coefficient
+from onlooker.observers.tracking_summary import Family, TrackingSummary
+from onlooker.policy import LinearPolicy
+from onlooker.threads import ordered_map
+from onlooker.tracking.exploration import FAMILIES, UCB, Exploration, Lapse
+from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
+from onlooker.tracking.path import Path, direction_covariance, settled_round
+from onlooker.types import Matrix, Progress, Vector
+
+SCHEMA = "onlooker.tracking/1"
+"""Written into every saved state; a file with another one is refused."""
+
+MISFIT = 0.03
+"""Beyond this mean distance between predicted and observed shares of picks no family is said to fit."""
+
+
+class TrackingObserver(Observer):
+    """Follow the estimate of a ridge learner through every round: no burn-in, nothing thrown away, one pass.
+
+    The learner's uncertainty follows from the features of its picks alone. Only its rewards are hidden, and they move
+    its estimate by a random walk whose steps are known and shrink by themselves; the picks say where it went.
+
+    Parameters
+    ----------
+    exploration
+        How the learner is thought to explore: `UCB(alpha)`, `TS(nu)`, `Lapse(epsilon)` or `Softmax(temperature)`, with
+        constants in units of the reward noise; or `"auto"`, which takes the family and the constant that make the first
+        rounds most probable.
+    ridge
+        Weight of the identity in the learner's `V = ridge * I + sum of x x'`.
+    checkpoints
+        Rounds after which to keep the estimate in `path_`; None takes eight per decade.
+
+    Attributes
+    ----------
+    policy_, theta_
+        What was recovered; theta is in units of the reward noise.
+    covariance_
+        Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
+    exploration_
+        The way to explore that was told or found.
+    evidence_
+        Log-probability of the picks that decided, by family, averaged over its constant.
+    fits_, misfit_
+        Whether the predicted pick probabilities are borne out, and how far off they are on average, beyond chance.
+    path_
+        The learner's own estimate at checkpoints, with standard errors.
+    settled_round_
+        Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
+    n_rounds_
+        Rounds followed.
+    warnings_
+        What to know before using the answer, as given by `warnings` too.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinTS, direction_error, simulate
+    >>> simulation = simulate(Environment(5, 20), LinTS(), n_rounds=3000)
+    >>> observer = TrackingObserver().fit(simulation.log)
+    >>> observer.exploration_.name
+    'TS'
+    >>> direction_error(observer.theta_, simulation.theta_star) < 0.05
+    True
+
+    Later rounds can be added, with the same result as from one fit:
+
+    >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log[2500:])
+    >>> bool((parts.theta_ == observer.theta_).all())
+    True
+    """
+
+    covariance_: Matrix
+    exploration_: Exploration
+    evidence_: dict[str, float]
+    fits_: bool
+    misfit_: float
+    path_: Path
+    settled_round_: int | None
+    n_rounds_: int
+    warnings_: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        exploration: str | Exploration = "auto",
+        ridge: float = 1.0,
+        checkpoints: Sequence[int] | None = None,
+    ) -> None:
+        self.exploration = exploration
+        self.ridge = ridge
+        self.checkpoints = checkpoints
+
+    def fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
+        """Follow the learner from its first round."""
+        monitor = self._fresh(as_log(log))
+        monitor.watch(log, progress)
+        return self._learn(monitor)
+
+    def partial_fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
+        """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
+        monitor = getattr(self, "_monitor", None) or self._fresh(as_log(log))
+        monitor.watch(as_log(log), progress)
+        return self._learn(monitor)
+
+    def predict_proba(self, log: BanditLog) -> Vector:
+        """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
+        from onlooker.kernels.tracking import pick_probabilities
+
+        self._fitted()
+        rows = self._aligned(as_log(log))
+        follower = self._monitor.follower
+        model = follower.assumption.model()
+
+        def of(block: tuple[int, int]) -> Vector:
+            found = np.empty(int(rows.offsets[block[1]] - rows.offsets[block[0]]))
+            pick_probabilities(rows.features, rows.offsets, *block, model, follower.belief, found)
+            return found
+
+        return np.concatenate(list(ordered_map(of, ragged.blocks(rows.offsets, rows.n_features))))
+
+    def summary(self, level: float = 0.95) -> TrackingSummary:
+        """The answers in figures and in words; print it, or take `to_dict()`."""
+        from scipy.special import ndtri
+
+        self._fitted()
+        if not 0 < as_number(level, "level") < 1:
+            raise InputError(f"level is {level}: it must lie between 0 and 1")
+        reach = float(ndtri(0.5 + level / 2))
+        length = float(np.linalg.norm(self.theta_))
+        direction = self.theta_ / length if length else self.theta_
+        errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
+        spread = float(np.sqrt(direction @ self.covariance_ @ direction))
+        names = feature_labels(self.policy_.feature_names, len(direction))
+        told = isinstance(self.exploration_, Lapse | UCB) and length > 0
+        return TrackingSummary(
+            coefficients=tuple(
+                Coefficient(
+                    name=name,
+                    estimate=value,
+                    standard_error=error,
+                    low=value - reach * error,
+                    high=value + reach * error,
+                    z=value / error if error else float("nan"),
+                )
+                for name, value, error in zip(names, direction.tolist(), errors.tolist(), strict=True)
+            ),
+            level=level,
+            n_rounds=self.n_rounds_,
+            families=self._families(),
+            fits=self.fits_,
+            misfit=self.misfit_,
+            foreseen=self._monitor.follower.foreseen,
+            settled_round=self.settled_round_,
+            scale=(length, max(0.0, length - reach * spread), length + reach * spread) if told else None,
+            warnings=self.warnings_,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that `partial_fit` needs as JSON; the log itself is not in it once 2,000 rounds were seen.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from onlooker import Environment, LinUCB, simulate
+        >>> log = simulate(Environment(5, 20), LinUCB(), n_rounds=2500).log
+        >>> with TemporaryDirectory() as folder:
+        ...     TrackingObserver().fit(log[:2200]).save(f"{folder}/state.json")
+        ...     later = TrackingObserver.load(f"{folder}/state.json").partial_fit(log[2200:])
+        >>> bool((later.theta_ == TrackingObserver().fit(log).theta_).all())
+        True
+        """
+        self._fitted()
+        names = self.policy_.feature_names
+        document = {
+            "schema": SCHEMA,
+            "feature_names": None if names is None else list(names),
+            "automatic": self.exploration == "auto",
+            "monitor": self._monitor.to_dict(),
+        }
+        write_text(path, json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TrackingObserver:
+        """Give back an observer that `save` wrote. Nothing in the file is run."""
+        document = read_json(path)
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise InputError(f"{path}: is not a tracking state of schema {SCHEMA!r}, as written by save")
+        try:
+            monitor = Monitor.from_dict(document["monitor"])
+            observer = cls(
+                exploration="auto" if document["automatic"] else monitor.families[0],
+                ridge=monitor.ridge,
+                checkpoints=monitor.checkpoints,
+            )
+            observer._feature_names = document["feature_names"]
+            with warnings.catch_warnings():
+                # They were given when the state was saved, and are in `warnings_`.
+                warnings.simplefilter("ignore", OnlookerWarning)
+                return observer._learn(monitor)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise InputError(f"{path}: is damaged, its values do not make up a state: save it anew") from error
+
+    def _fresh(self, log: BanditLog) -> Monitor:
+        automatic = isinstance(self.exploration, str) and self.exploration == "auto"
+        if not (automatic or isinstance(self.exploration, Exploration)):
+            known = ", ".join(f"{name}(...)" for name in FAMILIES)
+            raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
+        checkpoints = None
+        if self.checkpoints is not None:
+            checkpoints = tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in self.checkpoints}))
+        self._feature_names = log.feature_names
+        return Monitor(
+            families=list(FAMILIES) if automatic else [self.exploration],
+            ridge=as_number(self.ridge, "ridge", above=0.0),
+            n_features=log.n_features,
+            checkpoints=checkpoints,
+        )
+
+    def _learn(self, monitor: Monitor) -> Self:
+        follower = monitor.follower
+        steps = [*follower.path, follower.here()]
+        self._monitor = monitor
+        self.policy_ = LinearPolicy(follower.belief.mean, self._feature_names)
+        self.covariance_ = follower.covariance
+        self.exploration_ = monitor.best.assumption.exploration
+        self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
+        self.misfit_ = follower.misfit
+        self.fits_ = self.misfit_ <= MISFIT
+        self.path_ = Path.of(steps if follower.path[-1:] != steps[-1:] else steps[:-1])
+        self.settled_round_ = settled_round(steps)
+        self.n_rounds_ = follower.n_rounds
+        found = list(self._findings(monitor))
+        self.warnings_ = tuple(str(one) for one in found)
+        for one in found:
+            warnings.warn(one, stacklevel=3)
+        return self
+
+    def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
+        follower, d = monitor.follower, monitor.n_features
+        alone = follower.n_rounds - follower.n_choices
+        if alone:
+            yield OneArmRoundsWarning(
+                f"{alone} rounds offer a single arm: nothing was chosen there, though the learner may have learned"
+            )
+        if follower.n_choices < 2 * d:
+            yield TooFewRoundsWarning(
+                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "
+                "explore is a guess; keep more rounds or fewer features"
+            )
+        if monitor.uniform > NO_PREFERENCE:
+            yield NoPreferenceWarning(
+                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing to track"
+            )
+        if not self.fits_:
+            yield NoFamilyFitsWarning(
+                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no way "
+                'to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
+            )
+
+    def _families(self) -> tuple[Family, ...]:
+        return tuple(
+            Family(
+                name=one.assumption.exploration.name,
+                words=one.assumption.exploration.words,
+                strength=one.assumption.exploration.strength,
+                low=one.range[0],
+                high=one.range[1],
+                evidence=one.evidence,
+            )
+            for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
+        )
+
+    def _aligned(self, log: BanditLog) -> BanditLog:
+        """The log with its features in the order of theta."""
+        names = self.policy_.feature_names
+        self.policy_.check(log)
+        return log

@@ -1,0 +1,119 @@
+"""What tracking found, as values and in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onlooker.observers.summary import Coefficient
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One way to explore, as the log speaks for it."""
+
+    name: str
+    """UCB, TS, Lapse or Softmax."""
+    words: str
+    """What it is."""
+    strength: float
+    """Its most probable constant."""
+    low: float
+    """Smallest plausible constant."""
+    high: float
+    """Largest plausible constant."""
+    evidence: float
+    """Log-probability of the picks that decided, averaged over the constant."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrackingSummary:
+    """A tracked learner in figures; printing it says them.
+
+    Coefficients are those of theta's direction, of length one: their signs and ratios are what the learner values.
+    """
+
+    coefficients: tuple[Coefficient, ...]
+    """In the order of the features."""
+    level: float
+    """Coverage that the intervals aim for."""
+    n_rounds: int
+    """Rounds followed."""
+    families: tuple[Family, ...]
+    """By falling evidence."""
+    fits: bool
+    """Whether the first of them predicts the picks."""
+    misfit: float
+    """Mean distance between predicted and observed shares of picks, beyond chance."""
+    foreseen: float
+    """Share of picks that were the likeliest arm, given the picks before."""
+    settled_round: int | None
+    """Since when the estimate has not moved beyond its own noise; None if it still does."""
+    scale: tuple[float, float, float] | None
+    """Length of theta in units of the reward noise, with its interval; None where the log cannot tell."""
+    warnings: tuple[str, ...]
+    """What to know before reading on."""
+
+    @property
+    def margin(self) -> float:
+        """By how much the first family's evidence exceeds the second's."""
+        return self.families[0].evidence - self.families[1].evidence if len(self.families) > 1 else math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "margin": self.margin}
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The answers, a sentence each: how it explores, whether it has settled, how strong the signal is."""
+        return (self._exploring(), self._settling(), *self._scaling())
+
+    def __repr__(self) -> str:
+        width = max([7, *(len(c.name) for c in self.coefficients)])
+        percent = f"{100 * self.level:g}%"
+        lines = [
+            f"{self.n_rounds} rounds followed; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest",
+            *self.words,
+            f"{'feature':<{width}} {'direction':>12} {'std. error':>12} {'z':>8}   {percent} interval",
+        ]
+        lines += [
+            f"{c.name:<{width}} {c.estimate:>12.4f} {c.standard_error:>12.4f} {c.z:>8.2f}   [{c.low:.4f}, {c.high:.4f}]"
+            for c in self.coefficients
+        ]
+        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    def _exploring(self) -> str:
+        best = self.families[0]
+        if best.name == "Lapse" and best.strength >= 1.0:
+            return "No preference was found: the picks look uniform."
+        about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}"
+        if best.low < best.high:
+            about += f" ({best.low:.3g} to {best.high:.3g} are plausible)"
+        if not self.fits:
+            return f"No way to explore that is known fits; the nearest is {about}."
+        if len(self.families) == 1:
+            return f"It was said to explore by {about}."
+        second = self.families[1]
+        sure = "ahead of" if self.margin >= SURE else "hardly to be told from"
+        return f"It explores by {about}; log-evidence {self.margin:.1f} {sure} {second.words}."
+
+    def _settling(self) -> str:
+        if self.settled_round is None:
+            return "Its estimate was still moving beyond its own noise at the end."
+        if self.settled_round <= 1:
+            return "Its estimate has not moved beyond its own noise since the start."
+        return f"Its estimate has not moved beyond its own noise since about round {self.settled_round}."
+
+    def _scaling(self) -> tuple[str, ...]:
+        if self.scale is None:
+            return ()
+        length, low, high = self.scale
+        return (f"One unit of features along theta is worth {length:.3g} [{low:.3g}, {high:.3g}] times the reward noise.",)
+
+
+CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}
+"""What each family calls its constant."""
+
+SURE = 3.0
+"""Log-evidence from which one family is said to be ahead of another: odds of twenty to one."""

@@ -1,0 +1,119 @@
+"""Ways to explore that a log can show, each with one constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from onlooker.checks import as_number
+
+
+@dataclass(frozen=True)
+class UCB:
+    """Optimism: the best of `<x, theta> + alpha sqrt(x' V^-1 x)` is picked.
+
+    Examples
+    --------
+    A LinUCB with `alpha=0.1` whose rewards have noise 0.1:
+
+    >>> UCB(0.1 / 0.1)
+    UCB(alpha=1.0)
+    """
+
+    name: ClassVar[str] = "UCB"
+    words: ClassVar[str] = "optimism (upper confidence bounds)"
+
+    alpha: float
+    """Width of the bonus, in units of the reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", as_number(self.alpha, "alpha", least=0.0))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class TS:
+    """Thompson sampling: the best for a parameter drawn from `N(theta, nu V^-1)` is picked.
+
+    Examples
+    --------
+    A LinTS with `nu=0.2` whose rewards have noise 0.1:
+
+    >>> round(TS(0.2 / 0.1**2).nu, 6)
+    20.0
+    """
+
+    name: ClassVar[str] = "TS"
+    words: ClassVar[str] = "Thompson sampling"
+
+    nu: float
+    """Scale of the covariance, in units of the squared reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nu", as_number(self.nu, "nu", above=0.0))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.nu
+
+
+@dataclass(frozen=True)
+class Lapse:
+    """The best arm is picked, but for a share `epsilon` of the rounds, in which any arm is.
+
+    Examples
+    --------
+    >>> Lapse(0.05)
+    Lapse(epsilon=0.05)
+    """
+
+    name: ClassVar[str] = "Lapse"
+    words: ClassVar[str] = "greedy with uniform lapses"
+
+    epsilon: float
+    """Share of uniform picks."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", as_number(self.epsilon, "epsilon", least=0.0, most=1.0))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.epsilon
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Arms are picked with probability proportional to `exp(<x, theta> / temperature)`.
+
+    Examples
+    --------
+    A Boltzmann learner of temperature 0.05 whose rewards have noise 0.1:
+
+    >>> Softmax(0.05 / 0.1)
+    Softmax(temperature=0.5)
+    """
+
+    name: ClassVar[str] = "Softmax"
+    words: ClassVar[str] = "softmax picks (Boltzmann exploration)"
+
+    temperature: float
+    """In units of the reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temperature", as_number(self.temperature, "temperature", above=0.0))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.temperature
+
+
+Exploration = UCB | TS | Lapse | Softmax
+FAMILIES: dict[str, type[Exploration]] = {one.name: one for one in (UCB, TS, Lapse, Softmax)}
+"""The kinds of exploration that are told apart, by name."""

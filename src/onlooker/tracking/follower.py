@@ -1,0 +1,251 @@
+"""Follow one learner through its log under one assumption about how it explores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker.log import BanditLog
+from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
+from onlooker.tracking.path import Checkpoint, next_checkpoint
+from onlooker.types import Matrix, Progress, Vector
+
+if TYPE_CHECKING:
+    from onlooker.kernels.tracking import Belief, Model
+
+BLOCK = 64
+"""Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
+EPOCHS = 10
+"""Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
+SPARK = 1e-6
+"""Uncertainty of the first estimate as a share of the prior's: it is zero, but ties need a scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """How the learner explores and learns, and what is thought of the truth before the first pick."""
+
+    exploration: Exploration
+    """How picks depart from the best estimate."""
+    ridge: float
+    """Of the learner: `V = ridge * I + sum of x x'`."""
+    precision: float
+    """Of every coordinate of theta*, one over its prior variance in units of the reward noise."""
+    slip: float
+    """Share of uniform picks, where `exploration` is not such a share itself."""
+
+    @property
+    def lapse(self) -> float:
+        """Share of uniform picks."""
+        return self.exploration.epsilon if isinstance(self.exploration, Lapse) else self.slip
+
+    def model(self) -> Model:
+        """In the terms of the compiled filter."""
+        from onlooker.kernels.tracking import Model
+
+        return Model(
+            width=self.exploration.alpha if isinstance(self.exploration, UCB) else 0.0,
+            sampling=self.exploration.nu if isinstance(self.exploration, TS) else 0.0,
+            # The variance of Gumbel noise, whose best arm is a softmax pick.
+            jitter=(math.pi * self.exploration.temperature) ** 2 / 6 if isinstance(self.exploration, Softmax) else 0.0,
+            lapse=self.lapse,
+            shrink=self.ridge - self.precision,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Assumption:
+        """Give back what `to_dict` was made of."""
+        name, strength = values["exploration"]
+        return cls(**{**values, "exploration": FAMILIES[name](strength)})
+
+
+@dataclass(eq=False)
+class Follower:
+    """The belief about a learner's estimate, moved on by every round that it is shown.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinUCB, simulate
+    >>> log = simulate(Environment(5, 20), LinUCB(alpha=0.1), n_rounds=1000).log
+    >>> follower = Follower.start(Assumption(exploration=UCB(1.0), ridge=1.0, precision=0.1, slip=0.001), n_features=5)
+    >>> follower.follow(log)
+    >>> follower.n_rounds, follower.evidence > 1000 * np.log(1 / 20)
+    (1000, True)
+    """
+
+    assumption: Assumption
+    belief: Belief
+    tally: Matrix
+    """How well the likeliest arm was predicted, as in `onlooker.kernels.tracking.follow`, one table per epoch."""
+    excess: Matrix
+    """By how much the probabilities of all arms exceed one, as in `onlooker.kernels.tracking.follow`."""
+    checkpoints: tuple[int, ...] | None = None
+    """Rounds after which to keep the estimate; None is the default schedule."""
+    path: list[Checkpoint] = field(default_factory=list)
+    n_rounds: int = 0
+    n_choices: int = 0
+    """Rounds that offered more than one arm."""
+    evidence: float = 0.0
+    """Log-probability of all picks."""
+    chance: float = 0.0
+    """The same, if every pick were uniform."""
+    lapses: float = 0.0
+    """How many of the choices were lapses, in expectation."""
+
+    @classmethod
+    def start(
+        cls, assumption: Assumption, n_features: int, checkpoints: tuple[int, ...] | None = None
+    ) -> Follower:
+        """Know nothing yet."""
+        from onlooker.kernels.tracking import BINS, CROWDS, Belief
+
+        unit = np.eye(n_features)
+        belief = Belief(
+            mean=np.zeros(n_features),
+            spread=SPARK / assumption.precision * unit,
+            inverse=unit / assumption.ridge,
+            prior_inverse=unit / assumption.precision,
+            largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
+        )
+        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), np.zeros((3, CROWDS)), checkpoints)
+
+    def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
+        """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
+        from onlooker.kernels.tracking import follow
+
+        model, done = self.assumption.model(), 0
+        probabilities, lapses = np.empty(log.n_rounds), np.empty(log.n_rounds)
+        while done < log.n_rounds:
+            if self.n_rounds % BLOCK == 0:
+                self._refresh()
+            ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
+            stop = min(done + ahead, log.n_rounds)
+            follow(
+                log.features,
+                log.offsets,
+                log.chosen,
+                done,
+                stop,
+                model,
+                self.n_rounds - done,
+                self.belief,
+                probabilities[done:stop],
+                lapses[done:stop],
+                self.tally[_epoch(self.n_rounds)],
+                self.excess,
+            )
+            self.n_rounds += stop - done
+            done = stop
+            if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
+                self.path.append(self.here())
+            if progress is not None:
+                progress(done, log.n_rounds)
+        n_arms = log.n_arms
+        # One round at a time, so that parts add up to exactly what the whole does.
+        for probability, lapse, arms in zip(probabilities.tolist(), lapses.tolist(), n_arms.tolist(), strict=True):
+            self.evidence += probability
+            self.chance -= math.log(arms)
+            self.lapses += lapse if arms > 1 else 0.0
+        self.n_choices += int((n_arms > 1).sum())
+
+    def here(self) -> Checkpoint:
+        """The learner's own estimate after the rounds so far."""
+        turn = self._turn()
+        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T)
+
+    @property
+    def second_moment(self) -> float:
+        """Mean square of theta*'s coordinates, as far as is known."""
+        spread = np.trace(self.belief.spread) + np.trace(self.belief.prior_inverse)
+        return float(self.belief.mean @ self.belief.mean + spread) / len(self.belief.mean)
+
+    @property
+    def covariance(self) -> Matrix:
+        """Of theta* around the mean: what the picks leave open, and what the learner itself does not know."""
+        return self.belief.spread + self.belief.prior_inverse
+
+    @property
+    def normalised_evidence(self) -> float:
+        """Log-probability of all picks under probabilities that sum to one, as far as the rounds summed up tell."""
+        rounds, logarithms, summed = self.excess
+        return self.evidence - float(rounds @ (logarithms / np.maximum(summed, 1.0)))
+
+    @property
+    def misfit(self) -> float:
+        """Mean distance between predicted and observed share of picks of the likeliest arm, beyond what chance makes.
+
+        Over bins of the predicted share, in every epoch of the log.
+        """
+        predicted, picked, variance, rounds = np.moveaxis(self.tally, 1, 0)
+        distance, chance = np.abs(predicted - picked).sum(), np.sqrt(2 / math.pi * variance).sum()
+        return max(0.0, float(distance - chance) / max(float(rounds.sum()), 1.0))
+
+    def _turn(self) -> Matrix:
+        """From the mean of theta* to the learner's estimate."""
+        model = self.assumption.model()
+        return np.eye(len(self.belief.mean)) - model.shrink * self.belief.inverse
+
+    def _refresh(self) -> None:
+        """Undo what rounding did to symmetry, and bound the largest eigenvalues."""
+        belief = self.belief
+        for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
+            matrix[:] = (matrix + matrix.T) / 2
+        belief.largest[:] = largest_eigenvalue(belief.inverse), largest_eigenvalue(belief.spread)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        return {
+            "assumption": self.assumption.to_dict(),
+            "belief": {name: getattr(self.belief, name).tolist() for name in self.belief._fields},
+            "tally": self.tally.tolist(),
+            "excess": self.excess.tolist(),
+            "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
+            "path": [one.to_dict() for one in self.path],
+            **{name: getattr(self, name) for name in _COUNTS},
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
+        """Give back what `to_dict` was made of."""
+        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, values["checkpoints"])
+        arrays = {name: _like(array, values["belief"][name]) for name, array in fresh.belief._asdict().items()}
+        return cls(
+            assumption=fresh.assumption,
+            belief=type(fresh.belief)(**arrays),
+            tally=_like(fresh.tally, values["tally"]),
+            excess=_like(fresh.excess, values["excess"]),
+            checkpoints=None if fresh.checkpoints is None else tuple(fresh.checkpoints),
+            path=[Checkpoint.from_dict(one) for one in values["path"]],
+            **{name: values[name] for name in _COUNTS},
+        )
+
+
+def _like(array: Matrix, values: Any) -> Matrix:
+    """Finite numbers in the same shape."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != array.shape or not np.isfinite(found).all():
+        raise ValueError(f"an array of shape {array.shape} was kept as {found.shape}")
+    return found
+
+
+def _epoch(n_rounds: int) -> int:
+    return min((n_rounds // BLOCK).bit_length(), EPOCHS - 1)
+
+
+_COUNTS = ("n_rounds", "n_choices", "evidence", "chance", "lapses")
+
+
+def largest_eigenvalue(matrix: Matrix) -> float:
+    """Placeholder."""
+    norm = float(np.linalg.norm(matrix))
+    power = matrix / norm
+    for _ in range(4):
+        power = power @ power
+    return norm * float(np.linalg.norm(power) ** (1 / 16)) * (1 + 1e-9)

@@ -1,0 +1,183 @@
+"""Watch a growing log: decide on the way to explore from its first rounds, then follow.
+
+The decision rests on the first rounds alone, and on the same ones whether the log comes at once or in parts. Until there
+are enough of them they are kept; after that a round is looked at once and forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlooker import ragged
+from onlooker.errors import InputError
+from onlooker.log import BanditLog
+from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
+from onlooker.tracking.follower import Assumption, Follower
+from onlooker.tracking.tuning import Tuned, mean_square, tune
+from onlooker.types import Progress
+
+DECIDING = 2000
+"""Rounds that decide."""
+GROWTH = 2**0.5
+"""While there are fewer, the decision is made anew whenever their number has grown by this factor."""
+NO_PREFERENCE = 0.01
+"""Picks are taken for uniform unless a test rejects that at this level."""
+
+
+@dataclass(eq=False)
+class Monitor:
+    """All that tracking knows of a log.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, EpsilonGreedy, simulate
+    >>> log = simulate(Environment(5, 20), EpsilonGreedy(0.05), n_rounds=3000).log
+    >>> monitor = Monitor(families=["UCB", "Lapse"], ridge=1.0, n_features=5)
+    >>> for part in (log[:500], log[500:2100], log[2100:]):
+    ...     monitor.watch(part)
+    >>> monitor.follower.n_rounds, monitor.waiting, monitor.best.assumption.exploration.name
+    (3000, None, 'Lapse')
+    """
+
+    families: Sequence[str | Exploration]
+    """Those to choose from, by name or with a constant."""
+    ridge: float
+    n_features: int
+    checkpoints: tuple[int, ...] | None = None
+    waiting: BanditLog | None = None
+    """The rounds so far, while they are too few to decide for good."""
+    decided_on: int = 0
+    """How many rounds the decision rests on."""
+    uniform: float = 1.0
+    """P-value of their picks being uniform."""
+    tuned: list[Tuned] = field(default_factory=list)
+    """What each family makes of them."""
+    _follower: Follower | None = None
+
+    @property
+    def best(self) -> Tuned:
+        """The family with the most evidence."""
+        return max(self.tuned, key=lambda one: one.evidence)
+
+    @property
+    def follower(self) -> Follower:
+        """The belief after all rounds so far."""
+        assert self._follower is not None, "nothing was watched yet"
+        return self._follower
+
+    def watch(self, log: BanditLog, progress: Progress | None = None) -> None:
+        """Take in the next rounds."""
+        if log.n_features != self.n_features:
+            raise InputError(f"the log has {log.n_features} features, but those before had {self.n_features}")
+        if self._follower is not None and self.waiting is None:
+            self._follower.follow(log, progress)
+            return
+        rounds = log if self.waiting is None else _joined(self.waiting, log)
+        size = _deciding(rounds.n_rounds)
+        if size != self.decided_on:
+            self._decide(rounds[:size])
+            log = rounds
+        self.follower.follow(log, progress)
+        self.waiting = rounds if rounds.n_rounds < DECIDING else None
+
+    def _decide(self, log: BanditLog) -> None:
+        self.decided_on = log.n_rounds
+        self.uniform = uniform_p_value(log)
+        if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
+            nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
+            chance = -float(np.log(log.n_arms).sum())
+            self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
+        else:
+            self.tuned = tune(log, self.families, ridge=self.ridge)
+        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        return {
+            "families": [one if isinstance(one, str) else [one.name, one.strength] for one in self.families],
+            "ridge": self.ridge,
+            "n_features": self.n_features,
+            "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
+            "waiting": None if self.waiting is None else _plain(self.waiting),
+            "decided_on": self.decided_on,
+            "uniform": self.uniform,
+            "tuned": [one.to_dict() for one in self.tuned],
+            "follower": self.follower.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Monitor:
+        """Give back what `to_dict` was made of."""
+        checkpoints, waiting = values["checkpoints"], values["waiting"]
+        return cls(
+            families=[one if isinstance(one, str) else FAMILIES[one[0]](one[1]) for one in values["families"]],
+            ridge=values["ridge"],
+            n_features=values["n_features"],
+            checkpoints=None if checkpoints is None else tuple(checkpoints),
+            waiting=None if waiting is None else _from_plain(waiting),
+            decided_on=values["decided_on"],
+            uniform=values["uniform"],
+            tuned=[Tuned.from_dict(one) for one in values["tuned"]],
+            _follower=Follower.from_dict(values["follower"], values["n_features"]),
+        )
+
+
+def uniform_p_value(log: BanditLog) -> float:
+    """Chance of picks as one-sided as these if every arm were as likely: the score test of a softmax policy at zero.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinUCB, UniformRandom, simulate
+    >>> [uniform_p_value(simulate(Environment(5, 20), who, 500).log) < 0.01 for who in (LinUCB(), UniformRandom())]
+    [True, False]
+    """
+    from scipy.special import chdtrc
+
+    score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
+    for start, stop in ragged.blocks(log.offsets, log.n_features):
+        part = log[start:stop]
+        rows = part.features.astype(np.float64)
+        n_arms = part.n_arms
+        rows -= np.repeat(np.add.reduceat(rows, part.offsets[:-1]) / n_arms[:, None], n_arms, axis=0)
+        score += rows[part.chosen_rows].sum(axis=0)
+        information += (rows / np.repeat(n_arms, n_arms)[:, None]).T @ rows
+    values, vectors = np.linalg.eigh(information)
+    kept = values > 1e-10 * max(values[-1], 0.0)
+    if not kept.any():
+        return 1.0
+    statistic = float(np.sum((score @ vectors[:, kept]) ** 2 / values[kept]))
+    return float(chdtrc(int(kept.sum()), statistic))
+
+
+def _deciding(n_rounds: int) -> int:
+    """How many of so many rounds decide: all that are needed, or the last step of the ladder that leads there."""
+    size = DECIDING
+    while size > max(n_rounds, 1):
+        size = int(size / GROWTH)
+    return max(size, 1)
+
+
+def _joined(first: BanditLog, second: BanditLog) -> BanditLog:
+    return BanditLog(
+        np.concatenate([first.features, second.features]),
+        np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
+        np.concatenate([first.chosen, second.chosen]),
+    )
+
+
+def _plain(log: BanditLog) -> dict[str, Any]:
+    return {
+        "features": log.features.tolist(),
+        "dtype": log.features.dtype.name,
+        "offsets": log.offsets.tolist(),
+        "chosen": log.chosen.tolist(),
+    }
+
+
+def _from_plain(values: dict[str, Any]) -> BanditLog:
+    dtype = np.float32 if values["dtype"] == "float32" else np.float64
+    return BanditLog(np.array(values["features"], dtype=dtype), values["offsets"], values["chosen"])

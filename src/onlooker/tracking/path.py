@@ -1,0 +1,136 @@
+"""The learner's estimate over time, and since when it has not moved beyond its own noise."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onlooker.types import Index, Matrix, Vector
+
+PER_DECADE = 8
+"""Checkpoints of the default schedule between a number of rounds and ten times as many."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Checkpoint:
+    """The estimate after some rounds, as the picks until then show it."""
+
+    n_rounds: int
+    theta: Vector
+    """Mean, in units of the reward noise."""
+    standard_error: Vector
+    """Of each coordinate."""
+    noise: tuple[float, float]
+    """Trace of the covariance of theta's direction, and of that covariance's square."""
+
+    @classmethod
+    def of(cls, n_rounds: int, theta: Vector, covariance: Matrix) -> Checkpoint:
+        """From mean and covariance."""
+        turned = direction_covariance(theta, covariance)
+        return cls(
+            n_rounds=n_rounds,
+            theta=theta,
+            standard_error=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+            noise=(float(np.trace(turned)), float(np.sum(turned * turned))),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "n_rounds": self.n_rounds,
+            "theta": self.theta.tolist(),
+            "standard_error": self.standard_error.tolist(),
+            "noise": list(self.noise),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Checkpoint:
+        """Give back what `to_dict` was made of."""
+        return cls(
+            n_rounds=values["n_rounds"],
+            theta=np.array(values["theta"]),
+            standard_error=np.array(values["standard_error"]),
+            noise=tuple(values["noise"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Path:
+    """Checkpoints of one log, the last at its end."""
+
+    rounds: Index
+    """Rounds played before each checkpoint, shape (c,)."""
+    theta: Matrix
+    """The learner's estimate there, shape (c, d), in units of the reward noise."""
+    standard_error: Matrix
+    """Of each coordinate, shape (c, d)."""
+
+    @classmethod
+    def of(cls, checkpoints: Sequence[Checkpoint]) -> Path:
+        """Stack them."""
+        return cls(
+            rounds=np.array([one.n_rounds for one in checkpoints], dtype=np.int64),
+            theta=np.array([one.theta for one in checkpoints]),
+            standard_error=np.array([one.standard_error for one in checkpoints]),
+        )
+
+
+def next_checkpoint(n_rounds: int, checkpoints: tuple[int, ...] | None) -> int:
+    """The first checkpoint after so many rounds.
+
+    Examples
+    --------
+    >>> next_checkpoint(9, None), next_checkpoint(10, None), next_checkpoint(10, (5, 20))
+    (10, 14, 20)
+    """
+    if checkpoints is not None:
+        place = bisect_right(checkpoints, n_rounds)
+        return checkpoints[place] if place < len(checkpoints) else n_rounds + 10**9
+    step = math.floor(PER_DECADE * math.log10(max(n_rounds, 1))) if n_rounds else 0
+    while (found := math.ceil(round(10 ** (step / PER_DECADE), 9))) <= n_rounds:
+        step += 1
+    return found
+
+
+def direction_covariance(theta: Vector, covariance: Matrix) -> Matrix:
+    """Covariance of `theta / |theta|`, to first order."""
+    norm = float(np.linalg.norm(theta))
+    if norm == 0.0:
+        return np.full_like(covariance, np.inf)
+    unit = theta / norm
+    projection = (np.eye(len(theta)) - np.outer(unit, unit)) / norm
+    turned: Matrix = projection @ covariance @ projection
+    return turned
+
+
+def settled_round(checkpoints: Sequence[Checkpoint], level: float = 0.95) -> int | None:
+    """Rounds after which the estimate's direction no longer differs from its last beyond the noise of both.
+
+    None if it still moved at the last checkpoint before the end. Movement is told from noise by a chi-square test on the
+    squared distance, its degrees of freedom after Satterthwaite.
+    """
+    from scipy.special import chdtri
+
+    last = checkpoints[-1]
+    end = _unit(last.theta)
+    settled = None
+    for one in reversed(checkpoints[:-1]):
+        trace, square = one.noise
+        if not (math.isfinite(trace) and square > 0.0):
+            break
+        freedom = trace**2 / square
+        bound = (trace + last.noise[0]) * float(chdtri(freedom, 1 - level)) / freedom
+        if float(np.sum((_unit(one.theta) - end) ** 2)) > bound:
+            break
+        settled = one.n_rounds
+    return settled
+
+
+def _unit(theta: Vector) -> Vector:
+    norm = float(np.linalg.norm(theta))
+    return theta / norm if norm else theta
