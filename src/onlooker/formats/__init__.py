@@ -21,6 +21,9 @@ __all__ = ["FORMATS", "read_log", "write_log"]
 FORMATS: tuple[Format, ...] = (nested_parquet.FORMAT, long_parquet.FORMAT, long_csv.FORMAT)
 """In the order in which they are asked; the first that can write a suffix writes it."""
 
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by")
+_LISTS = ("features", "categories")
+
 
 def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     r"""Read a log, its format found by suffix and content.
@@ -48,9 +51,7 @@ def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     """
     source = Path(path)
     with _named(source, "read"):
-        candidates = _candidates(source)
-        _check_readable(source)
-        found = next((one for one in candidates[:-1] if one.recognises(source)), candidates[-1])
+        found = _found(source)
         _check_options(found, columns)
         return found.read(source, **columns)
 
@@ -90,6 +91,21 @@ def _named(path: Path, done: str) -> Iterator[None]:
         raise InputError(f"{path}: cannot be {done} ({one_line(error)})") from error
 
 
+def _found(path: Path) -> Format:
+    """The format that a file or folder is in."""
+    if path.is_dir():
+        holds = next((one for one in FORMATS if one.folder and one.recognises(path)), None)
+        if holds is None:
+            raise InputError("is a folder: name a file in it")
+        return holds
+    candidates = _candidates(path)
+    if not path.exists():
+        raise InputError("there is no such file: check the path")
+    if path.is_file() and not path.stat().st_size:
+        raise InputError("is empty: it should hold a log")
+    return next((one for one in candidates[:-1] if one.recognises(path)), candidates[-1])
+
+
 def _candidates(path: Path) -> list[Format]:
     name = path.name.lower()
     candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
@@ -102,16 +118,10 @@ def _candidates(path: Path) -> list[Format]:
 def _writer(path: Path, log: BanditLog) -> Callable[[BanditLog, Path], None]:
     if not log.n_rounds:
         raise InputError("the log has no rounds: there is nothing to write")
-    return next(one.write for one in _candidates(path) if one.write is not None)
-
-
-def _check_readable(path: Path) -> None:
-    if path.is_dir():
-        raise InputError("is a folder: name a file in it")
-    if not path.exists():
-        raise InputError("there is no such file: check the path")
-    if path.is_file() and not path.stat().st_size:
-        raise InputError("is empty: it should hold a log")
+    write = next((one.write for one in _candidates(path) if one.write is not None), None)
+    if write is None:
+        raise InputError("is of a format that is only read: write .parquet, .csv or .jsonl")
+    return write
 
 
 def _check_options(found: Format, columns: dict[str, Any]) -> None:
@@ -119,7 +129,7 @@ def _check_options(found: Format, columns: dict[str, Any]) -> None:
     for name, value in columns.items():
         if name not in taken:
             raise InputError(f"{found.name} has no option {name!r}: it takes {', '.join(taken)}")
-        if name == "features" and isinstance(value, str):
-            raise InputError(f"option 'features' is {value!r}: pass a list of columns")
-        if name != "features" and not isinstance(value, str | None):
+        if name in _LISTS and isinstance(value, str):
+            raise InputError(f"option {name!r} is {value!r}: pass a list of columns")
+        if name in _COLUMNS and not isinstance(value, str | None):
             raise InputError(f"option {name!r} is {value!r}: name a column")

@@ -22,8 +22,13 @@ class Format:
     """Whether the content is this format's; the last format of a suffix is not asked."""
     read: Callable[..., BanditLog]
     """From a path and column options, the keyword arguments of this function, to a log."""
-    write: Callable[[BanditLog, Path], None] | None
-    """From a log to a file, or None where another format writes these suffixes."""
+    write: Callable[[BanditLog, Path], None] | None = None
+    """From a log to a file, or None where this format is only read."""
+    scan: Callable[..., Iterator[BanditLog]] | None = None
+    """Like `read`, with `batch_rows` besides: logs of whole rounds, one after the other, at most about so many rows
+    each; or None where a file is read whole."""
+    folder: bool = False
+    """Whether such a log may be a folder; `recognises` is asked about every folder."""
 
 
 def one_line(error: BaseException) -> str:
