@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from onlooker.burn_in import PowerRule as PowerRule
     from onlooker.comparison import Comparison as Comparison
     from onlooker.comparison import compare as compare
+    from onlooker.diagnosis import Diagnosis as Diagnosis
+    from onlooker.diagnosis import diagnose as diagnose
     from onlooker.environment import Environment as Environment
     from onlooker.errors import InputError as InputError
     from onlooker.errors import NotFittedError as NotFittedError
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "burn_in": ("FixedStart", "Fraction", "PowerRule"),
     "comparison": ("Comparison", "compare"),
+    "diagnosis": ("Diagnosis", "diagnose"),
     "environment": ("Environment",),
     "errors": ("InputError", "NotFittedError", "OnlookerError", "OnlookerWarning"),
     "formats": ("read_log", "write_log"),
