@@ -113,7 +113,7 @@ def test_ordered_by_time(read):
     assert read(*numbered, order_by="at").round_ids.tolist() == ["e2", "e1", "e0"]
     with pytest.raises(InputError, match="line 2 has 'None' as its 'at'"):
         read(numbered[0], event(), order_by="at")
-    with pytest.raises(InputError, match="line 2 .* mixes numbers and times"):
+    with pytest.raises(InputError, match=r"line 2 .* mixes numbers and times"):
         read(numbered[0], event(at=times[0]), order_by="at")
 
 

@@ -40,7 +40,9 @@ def test_blocks_labels_and_values(read):
     assert log.arm_ids is None
 
 
-@pytest.mark.parametrize("text", ["\n\n\n0:0:1 | a\n\n\n \t\n| a\n0:0:1 | a:2\n\n", "0:0:1 | a\r\n\r\n| a\r\n0:0:1 | a:2"])
+@pytest.mark.parametrize(
+    "text", ["\n\n\n0:0:1 | a\n\n\n \t\n| a\n0:0:1 | a:2\n\n", "0:0:1 | a\r\n\r\n| a\r\n0:0:1 | a:2"]
+)
 def test_any_number_of_blank_lines_parts_rounds(read, text):
     log = read(text)
     assert log.offsets.tolist() == [0, 1, 3]

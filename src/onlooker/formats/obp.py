@@ -16,7 +16,7 @@ from onlooker.errors import InputError, SharedFeaturesWarning
 from onlooker.formats.format import Format, check_memory, one_line
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.frames import check_columns
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, as_names
 from onlooker.types import Features, Ids, Index
 
 _IDS = ("round_ids", "arm_ids", "feature_names")
@@ -61,7 +61,7 @@ def read_obp(
         arms = arms.astype(np.float64, copy=False)
     _check_sizes(feedback, action, arms)
     kept = _at_position(feedback, position, len(action))
-    context = _context(feedback, len(action), cross=cross)
+    context = _context(feedback, len(action)) if cross else None
     own = _names(feedback, arms.shape[-1])
     common = [] if context is None else [f"context_{i}" for i in range(context.shape[1])]
     n_arms = arms.shape[-2]
@@ -76,7 +76,7 @@ def read_obp(
     for name in features or ():
         check_columns(names, {"features": name})
     wanted = names if features is None else list(features)
-    return BanditLog(
+    log = BanditLog(
         table if wanted == names else table[:, [names.index(name) for name in wanted]],
         offsets,
         action[kept].astype(np.int64),
@@ -84,6 +84,14 @@ def read_obp(
         round_ids=_ids(feedback, "round_ids", (len(action),), kept),
         arm_ids=_arm_ids(feedback, (len(action), n_arms), kept),
     )
+    if not cross and "context" in feedback and feedback["context"] is not None:
+        warnings.warn(
+            "the context is the same for all arms of a round, so no pick depends on it by itself: left out, cross=True "
+            "multiplies it with the features of the actions",
+            SharedFeaturesWarning,
+            stacklevel=2,
+        )
+    return log
 
 
 def read(
@@ -170,29 +178,20 @@ def _at_position(feedback: Mapping[str, Any], position: int | None, n_rounds: in
     return kept
 
 
-def _context(feedback: Mapping[str, Any], n_rounds: int, *, cross: bool) -> NDArray[Any] | None:
-    if cross:
-        context = _array(feedback, "context", "fiub", (2,))
-        if len(context) != n_rounds:
-            raise InputError(f"array 'context' has {len(context)} rows for {n_rounds} rounds: make them agree")
-        wrong = np.argwhere(~np.isfinite(context))
-        if len(wrong):
-            t, j = wrong[0].tolist()
-            raise InputError(f"array 'context', round {t}, column {j} is {context[t, j]}: fill it in or leave it out")
-        return context
-    if "context" in feedback and feedback["context"] is not None:
-        warnings.warn(
-            "the context is the same for all arms of a round, so no pick depends on it by itself: left out, cross=True "
-            "multiplies it with the features of the actions",
-            SharedFeaturesWarning,
-            stacklevel=3,
-        )
-    return None
+def _context(feedback: Mapping[str, Any], n_rounds: int) -> NDArray[Any]:
+    context = _array(feedback, "context", "fiub", (2,))
+    if len(context) != n_rounds:
+        raise InputError(f"array 'context' has {len(context)} rows for {n_rounds} rounds: make them agree")
+    wrong = np.argwhere(~np.isfinite(context))
+    if len(wrong):
+        t, j = wrong[0].tolist()
+        raise InputError(f"array 'context', round {t}, column {j} is {context[t, j]}: fill it in or leave it out")
+    return context
 
 
 def _names(feedback: Mapping[str, Any], width: int) -> list[str]:
     if "feature_names" in feedback:
-        return [str(name) for name in _array(feedback, "feature_names", "U", (1,)).tolist()]
+        return [*(as_names(_array(feedback, "feature_names", "U", (1,)).tolist(), width) or ())]
     return [f"action_context_{j}" for j in range(width)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,8 @@ def read(
         columns = items.columns | ({} if rounds.affinity is None else {_AFFINITY: {_AFFINITY: rounds.affinity}})
         for column in features or ():
             check_columns(list(columns), {"features": column})
-    chosen = _by_default(items, columns) if features is None else features
+    left_out = finer(items) if features is None else []
+    chosen = [name for name in columns if name not in left_out] if features is None else features
     wanted = {name: values for column in chosen for name, values in columns[column].items()}
     n_rounds, n_items = len(rounds.chosen), len(items.ids)
     check_memory(8 * n_rounds * n_items * len(wanted))
@@ -70,11 +71,6 @@ def read(
         arm_ids=np.tile(as_ids(items.ids), n_rounds),
         categories={name: levels for name, levels in items.levels.items() if name in chosen},
     )
-    return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
-
-
-def _by_default(items: Items, columns: Iterable[str]) -> list[str]:
-    left_out = finer(items)
     if left_out:
         warnings.warn(
             f"only subdivides another category, so that the two could not be told apart: {some(left_out)}; left out, "
@@ -82,7 +78,7 @@ def _by_default(items: Items, columns: Iterable[str]) -> list[str]:
             ColumnsLeftOutWarning,
             stacklevel=3,
         )
-    return [name for name in columns if name not in left_out]
+    return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)

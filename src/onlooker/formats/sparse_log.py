@@ -80,6 +80,7 @@ class SparseLog:
             arm_ids=as_ids(self.arm_ids) if len(self.arm_ids) == len(table) else None,
             categories=categories,
         )
+        self._warn_of_shared()
         return log if order is None or (np.diff(order) == 1).all() else log[order]
 
     def _check_features(self) -> None:
@@ -92,12 +93,15 @@ class SparseLog:
                     "leave it out or pass cross=True"
                 )
             check_columns([*here, *common], {"features": name})
+
+    def _warn_of_shared(self) -> None:
+        common = self.shared.columns.names()
         if common and not self.cross and self.features is None and self.like is None:
             warnings.warn(
                 f"shared by all arms of a round, so no pick depends on them by themselves: {some(common)}; left out, "
                 "cross=True multiplies them with the features of the arms",
                 SharedFeaturesWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
 
     def _table(self, offsets: Index) -> tuple[list[str], Matrix, dict[str, tuple[str, ...]]]:

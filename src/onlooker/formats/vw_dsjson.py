@@ -54,18 +54,20 @@ def read(
         if line and not line.isspace():
             with at_line(number):
                 events.take(number, _parsed(line))
+    log = events.rounds.log(None if order_by is None else time_order(events.times, order_by))
     if events.skipped:
         warnings.warn(
             f"{events.skipped} lines bring a reward or news of an action, but no choice: they were skipped",
             SkippedLinesWarning,
             stacklevel=2,
         )
-    return events.rounds.log(None if order_by is None else time_order(events.times, order_by))
+    return log
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
+    text = as_text(line)
     try:
-        event = json.loads(as_text(line))
+        event = json.loads(text)
     except RecursionError as error:
         raise InputError("is nested too deeply: an event has its arms two levels down") from error
     except ValueError as error:
