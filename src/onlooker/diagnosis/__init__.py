@@ -8,7 +8,7 @@ How the verdict is reached, in this order:
 4. *Not enough evidence*: the final policy, that of the last 30%, does not foretell picks better than guessing does.
 5. *Settled from the start*: the final policy fits the whole log as well as its end (`settling`).
 6. *Settled since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half
-   of the log; else *still exploring*.
+   of the log, or 30% of it where the final policy took over at once; else *still exploring*.
 
 So *settled* is meant operationally. The estimate of a learner such as LinUCB moves for ever, like the square root of
 1/t; it counts as settled where moving on changes less than a tenth of what one fixed policy foretells. Lapses at a

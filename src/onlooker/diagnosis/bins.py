@@ -113,9 +113,11 @@ def difference(late: Flags, early: Flags, level: float) -> Estimate:
 
     Examples
     --------
-    >>> found = difference(np.arange(80) < 56, np.arange(80) < 48, level=0.95)
+    Newcombe's own example, 56 of 70 against 48 of 80:
+
+    >>> found = difference(np.arange(70) < 56, np.arange(80) < 48, level=0.95)
     >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
-    (0.1, -0.0467, 0.2411)
+    (0.2, 0.0524, 0.3339)
     """
     one, other = proportion(late, level), proportion(early, level)
     gap = one.value - other.value

@@ -36,6 +36,8 @@ class Findings:
     """Since when the final policy has fitted."""
     change: Change
     """Whether there was another policy before it."""
+    before: Change | None
+    """The change before that one; None where there was none."""
 
 
 def usable_bins(log: BanditLog, bins: int) -> tuple[Preference, list[int]]:
@@ -56,6 +58,7 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
     gain = (final.given - chance)[late:]
     error = float(gain.std()) / len(gain) ** 0.5
     starts = [0, *(int(rounds[bound]) for bound in bounds[1:-1]), int(rounds[-1]) + 1]
+    change = find_change(log, bounds, fit, preference.spread, level)
     return Findings(
         rounds=rounds,
         preference=preference,
@@ -63,5 +66,16 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
         lift=float(gain.mean()) / error if error else 0.0,
         diagnostics=find_diagnostics(log, bounds, starts, final, level),
         settling=find_settling(final, np.asarray(chance), level),
-        change=find_change(log, bounds, fit, preference.spread, level),
+        change=change,
+        before=_earlier(log[: change.round], preference, len(bounds) - 1, level) if change.found else None,
     )
+
+
+def _earlier(log: BanditLog, preference: Preference, bins: int, level: float) -> Change | None:
+    """Look for a change in the rounds before the last one."""
+    used = min(bins, log.n_rounds // max(LEAST_BIN, BIN_ROUNDS_PER_DIRECTION * preference.rank))
+    if used < 3:
+        return None
+    fit = imitate(log.suffix(int(LATE * log.n_rounds)), tolerance=FAST)
+    change = find_change(log, edges(log.n_rounds, used), fit, preference.spread, level)
+    return change if change.found else None

@@ -54,7 +54,7 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
 
     Examples
     --------
-    >>> X = np.random.default_rng(0).normal(size=(400, 3, 2))
+    >>> X = np.random.default_rng(1).normal(size=(400, 3, 2))
     >>> find_preference(BanditLog.from_dense(X, chosen=np.zeros(400, dtype=int)), [0, 200, 400]).p_value > 0.05
     True
     >>> find_preference(BanditLog.from_dense(X, chosen=X[:, :, 0].argmax(axis=1)), [0, 200, 400]).p_value < 1e-9

@@ -20,11 +20,11 @@ class RoundEstimate:
     """Lower end of the interval."""
     high: int
     """Upper end."""
-    round_id: Any = None
+    round_id: str | int | None = None
     """Id of the round."""
-    low_id: Any = None
+    low_id: str | int | None = None
     """Id of the lower end."""
-    high_id: Any = None
+    high_id: str | int | None = None
     """Id of the upper end."""
 
 

@@ -68,6 +68,11 @@ class Settling:
     high: int
     """Upper end."""
 
+    @property
+    def abrupt(self) -> bool:
+        """Whether the final policy took over at once: two blocks before it was level it attained less than half."""
+        return bool(self.fitted[max(0, self.block - 2)] < 0.5)
+
 
 def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     """Find the round since which the final policy has fitted as well as at the end, to within `MATERIAL`.
@@ -87,7 +92,8 @@ def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     bounds = np.linspace(0, n_rounds, m + 1).astype(np.int64)
     gained = np.add.reduceat(final.given - chance, bounds[:-1])
     possible = np.add.reduceat(final.expected - chance, bounds[:-1])
-    variance = _variance(final, chance, bounds, gained / possible)
+    # The floor is far above rounding, for logs in which every round is alike.
+    variance = np.maximum(_variance(final, chance, bounds, gained / possible), (1e-6 * possible) ** 2)
     fitted = _monotone(gained / possible, possible)
     end = _end(gained, possible)
     rng = np.random.default_rng(0)
@@ -118,7 +124,7 @@ def _variance(final: Foretold, chance: Vector, bounds: Index, share: Vector) -> 
     sizes = np.diff(bounds)
     away = (final.given - chance) - np.repeat(share, sizes) * (final.expected - chance)
     own = np.add.reduceat(away**2, bounds[:-1])
-    return np.asarray((own + (away**2).mean() * sizes) / 2 + 1e-300)
+    return np.asarray((own + (away**2).mean() * sizes) / 2)
 
 
 def _steepest(gained: Vector, possible: Vector, variance: Vector) -> Vector:

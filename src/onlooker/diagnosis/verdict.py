@@ -9,6 +9,7 @@ import numpy as np
 from onlooker.checks import as_number, as_whole
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.findings import Findings, find_all, usable_bins
+from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test, Verdict
 from onlooker.diagnosis.settling import MATERIAL
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
@@ -19,7 +20,7 @@ ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
 
 LONGEST = 0.5
-"""A learner that settled later than this part of the log is called still exploring.
+"""A learner that settled later than this part of the log is called still exploring, unless it did so at once.
 
 Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,000 rounds.
 """
@@ -56,18 +57,21 @@ def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosi
     one_arm = log.n_rounds - len(rounds)
     notes = [f"{one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out"] if one_arm else []
     if len(rounds) < LEAST_ROUNDS:
-        sentence = f"{len(rounds):,} rounds offer a choice: a verdict needs {LEAST_ROUNDS} at least."
+        sentence = (
+            f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict needs "
+            f"{LEAST_ROUNDS} at least."
+        )
         return _too_little(log, len(rounds), 0, level, sentence, notes)
     choices = log[rounds] if one_arm else log
     preference, bounds = usable_bins(choices, n_bins)
     rank = preference.rank
     if not rank:
-        sentence = "No feature differs between the arms of any round, so the picks cannot be told apart by features."
+        sentence = "Not enough evidence: no feature differs between the arms of any round."
         return _too_little(log, len(rounds), 0, level, sentence, notes)
     if len(rounds) < ROUNDS_PER_DIRECTION * rank:
         sentence = (
-            f"{len(rounds):,} rounds offer a choice: a verdict on {rank} features needs "
-            f"{ROUNDS_PER_DIRECTION * rank:,} at least."
+            f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict on {rank} "
+            f"features needs {ROUNDS_PER_DIRECTION * rank:,} at least."
         )
         return _too_little(log, len(rounds), rank, level, sentence, notes)
     if len(bounds) - 1 < n_bins:
@@ -111,6 +115,11 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         )
     if verdict == "drifting" and found.change.gradual:
         notes.append("the policies right before and after the round given are alike: the change was gradual")
+    if verdict == "drifting" and found.before is not None:
+        earlier = _round(log, found, found.before.round, found.before.low, found.before.high)
+        notes.append(
+            f"it was not the only change: the rounds before it drift as well, at about round {earlier.round:,}"
+        )
     return Diagnosis(
         verdict=verdict,
         from_start=since is not None and since.round == 0,
@@ -148,9 +157,10 @@ def _verdict(
     if settling.rise_p >= 1 - level or settling.block == 0:
         since = _round(log, found, 0, 0, int(settling.bounds[settling.high]))
         return "settled", settled(since, agreement, chance, level), since, None
-    block, low, high = (int(settling.bounds[b]) for b in (settling.block, settling.low, settling.high))
+    # The learner settled somewhere in the block before the first level one.
+    block, low, high = (int(settling.bounds[b]) for b in (settling.block, max(0, settling.low - 1), settling.high))
     since = _round(log, found, block, low, high)
-    if block > LONGEST * len(found.rounds):
+    if block > (LATE if settling.abrupt else LONGEST) * len(found.rounds):
         return "still exploring", exploring(since, found.diagnostics, agreement, chance, level), None, None
     return "settled", settled(since, agreement, chance, level), since, None
 
@@ -159,8 +169,13 @@ def _round(log: BanditLog, found: Findings, place: int, low: int, high: int) -> 
     """In rounds of the log as it was given, from positions among those that offer a choice."""
     last = len(found.rounds) - 1
     places = [int(found.rounds[min(last, at)]) if at else 0 for at in (place, low, high)]
-    ids: list[Any] = [None] * 3 if log.round_ids is None else [log.round_ids[at : at + 1].tolist()[0] for at in places]
+    ids = [None if log.round_ids is None else _plain(log.round_ids[at]) for at in places]
     return RoundEstimate(round=places[0], low=places[1], high=places[2], round_id=ids[0], low_id=ids[1], high_id=ids[2])
+
+
+def _plain(name: Any) -> str | int:
+    """An id as JSON can hold it: a whole number, or text."""
+    return int(name) if isinstance(name, (int, np.integer)) else str(name)
 
 
 def _blocks(found: Findings, level: float) -> tuple[Block, ...]:
