@@ -12,7 +12,7 @@ from typing import Any
 from onlooker.categories import Encoded
 from onlooker.errors import InputError, SkippedLinesWarning
 from onlooker.formats.compressed import head
-from onlooker.formats.dsjson_features import add_features
+from onlooker.formats.dsjson_features import ObjectReader
 from onlooker.formats.dsjson_writing import write
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
@@ -82,6 +82,7 @@ class _Events:
 
     def __init__(self, rounds: SparseLog, order_by: str | None) -> None:
         self.rounds = rounds
+        self._arms, self._shared = ObjectReader(rounds.arms), ObjectReader(rounds.shared)
         self.skipped = 0
         self.times: list[Any] = []
         self._order_by = order_by
@@ -110,11 +111,11 @@ class _Events:
 
     def _take_features(self, number: int, context: dict[str, Any], arms: list[Any]) -> None:
         try:
-            add_features(self.rounds.shared, context, "")
+            self._shared.add(context)
             for k, arm in enumerate(arms):
                 if not isinstance(arm, dict):
                     raise InputError(f"has an arm {k} that is no object: describe every arm by its features")
-                add_features(self.rounds.arms, arm, "")
+                self._arms.add(arm)
                 if arm.get("_tag") is not None:
                     self.rounds.arm_ids.append(str(arm["_tag"]))
                 self.rounds.arms.end_row(number)

@@ -147,7 +147,15 @@ class _Parser:
                 self._take_any(segment)
 
     def _take_plain(self, namespace: _Namespace, listed: bytes) -> bool:
-        """Read words that are all `name:number` with one space between, which is fast; or do nothing and give False."""
+        """Read words that are all `name`, or all `name:number` with one space between; or do nothing and give False.
+
+        This is the fast way, and lines are seldom other.
+        """
+        if b":" not in listed:
+            names = listed.split()
+            self._rows.numbers += [*map(namespace.__getitem__, names)]
+            self._rows.values += [1.0] * len(names)
+            return True
         marks = listed.translate(None, _LETTERS)
         words = listed.replace(b":", b" ").split()
         # Two words to a colon: no name and no value is empty.
