@@ -121,6 +121,7 @@ def parts_of_table(
     """
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
+        _check_plain(column, name)
         check_complete(column, name, first_row)
     apart = [columns.round] if columns.by is None else [columns.by, columns.round]
     grouping = group_rounds([keys[name] for name in apart])
@@ -267,6 +268,13 @@ def _arrow(series: Any, name: str) -> Any:
             f"column {name!r}, {place(row)} is {values[row]!r}, but the rows before it are of another kind: "
             "make them all text or all numbers"
         ) from error
+
+
+def _check_plain(column: Any, name: str) -> None:
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
 
 
 def _plain(column: Any) -> Any:

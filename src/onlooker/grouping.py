@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.encoding import place
+from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.types import Index
 
@@ -105,8 +105,12 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
 def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0) -> Index:
     """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows."""
     values = column.to_numpy(zero_copy_only=False)
-    flags = values.astype(bool) if values.dtype != object else np.array([bool(value) for value in values])
-    odd = np.flatnonzero(values != flags)
+    if not is_number(column.type):
+        # Text of numbers is odd from its first row; a stray word is odder.
+        odd = np.array([row for row, value in enumerate(values) if value not in {"0", "1"}] or [0])
+    else:
+        flags = values.astype(bool)
+        odd = np.flatnonzero(values != flags)
     if len(odd):
         found, at = values.tolist()[odd[0]], place(first_row + int(odd[0]))
         raise InputError(f"column {name!r}, {at} is {found!r}: use 1 for the pick and 0 for the others")

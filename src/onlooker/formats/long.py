@@ -12,7 +12,7 @@ import numpy as np
 from onlooker import ragged
 from onlooker.categories import Encoded
 from onlooker.errors import InputError
-from onlooker.formats.format import Format, Scanned, one_line, split_log
+from onlooker.formats.format import Format, Scanned, named, one_line, split_log
 from onlooker.frames import OUTCOMES, ROW_NUMBER, Columns, encoding_of, parts_of_table
 from onlooker.log import BanditLog, feature_labels
 from onlooker.types import Ids
@@ -90,7 +90,11 @@ def long_format(
     def scan(paths: Sequence[Path], *, batch_rows: int, **options: Any) -> Scanned:
         from onlooker.formats.long_scan import LongScan
 
-        return LongScan([source(path) for path in paths], Columns(**options), batch_rows)
+        sources = []
+        for path in paths:
+            with named(path, "read"):
+                sources.append(source(path))
+        return LongScan(sources, Columns(**options), batch_rows)
 
     return Format(
         name=name,
@@ -122,18 +126,18 @@ def check_text(table: Any) -> None:
                 raise InputError(f"column {name!r} is not text in UTF-8 ({one_line(error)}): write it anew") from error
 
 
-def long_tables(logs: Iterable[BanditLog], *, widen: bool) -> Iterator[Any]:
-    """Logs as Arrow tables of whole rounds; round and feature names are made up where there are none.
+def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:
+    """Logs as Arrow tables of whole rounds, about `values` features each; names are made up where there are none.
 
     `widen` makes float32 float64: the shortest text of 0.1 as float32 would come back as another float64.
     """
     first_round = 0
     for log in logs:
-        yield from _tables(log, first_round, widen=widen)
+        yield from _tables(log, first_round, values, widen=widen)
         first_round += log.n_rounds
 
 
-def _tables(log: BanditLog, first_round: int, *, widen: bool) -> Iterator[Any]:
+def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> Iterator[Any]:
     import pyarrow as pa
 
     features = feature_labels(log.feature_names, log.n_features)
@@ -141,7 +145,7 @@ def _tables(log: BanditLog, first_round: int, *, widen: bool) -> Iterator[Any]:
     rounds = id_array(ids, "round_ids")
     arms = None if log.arm_ids is None else id_array(log.arm_ids, "arm_ids")
     _check_writable(features, rounds, arms)
-    for start, stop in ragged.blocks(log.offsets, log.n_features):
+    for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
         chosen = np.zeros(len(part.features), dtype=np.int8)
         chosen[part.chosen_rows] = 1

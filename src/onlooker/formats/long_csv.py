@@ -80,13 +80,30 @@ class CsvSource:
                 self._opened() as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
             ):
-                for batch in reader:
+                for number, batch in enumerate(reader):
+                    if not number:
+                        self._check_words(batch, columns)
                     for name in texts:
                         at = batch.schema.get_field_index(name)
                         batch = batch.set_column(at, name, _without_blanks(batch[name]))  # noqa: PLW2901  gaps marked
                     yield batch
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
+
+    def _check_words(self, batch: Any, columns: Columns) -> None:
+        """A stray word must not make text of a column of picks, or of one that is not known to be text."""
+        import pyarrow as pa
+
+        for field in batch.schema:
+            if not pa.types.is_string(field.type) or field.name in self._texts(columns):
+                continue
+            if field.name == columns.chosen and (row := _stray(batch[field.name])) >= 0:
+                found = batch[field.name][row].as_py()[:40]
+                raise InputError(
+                    f"column {field.name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for others"
+                )
+            if columns.named is None and field.name not in columns.keys:
+                _check_text(batch[field.name], field.name)
 
     def _types(self, columns: Columns) -> dict[str, Any]:
         """Type of every column, as its first block and the user have it."""
@@ -101,6 +118,8 @@ class CsvSource:
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as head,
             ):
                 types = {field.name: field.type for field in head.schema}
+                if not any(map(len, head)):
+                    raise InputError("the table has no rows: nothing was offered")
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
         self._whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]

@@ -111,7 +111,9 @@ class JsonlSource:
                     continue
                 row += 1
                 try:
-                    entry = json.loads(line)
+                    entry = json.loads(line, object_pairs_hook=_once)
+                except InputError as twice:
+                    return InputError(f"{place(row)} {twice}")
                 except (ValueError, RecursionError) as wrong:
                     if len(line) == _BLOCK:
                         return InputError(f"{place(row)} is longer than {_BLOCK >> 20} MB: write one arm a line")
@@ -142,6 +144,15 @@ def _unsigned(schema: Any, columns: Columns) -> Any:
             for field in schema
         ]
     )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without doubled keys."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for j, (name, _) in enumerate(pairs) if name in dict(pairs[:j]))
+        raise InputError(f"has the key {twice[:60]!r} twice: write it once")
+    return found
 
 
 def _kind(value: object) -> str:

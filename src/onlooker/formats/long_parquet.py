@@ -11,6 +11,9 @@ from onlooker.formats.format import arrow_errors, check_memory
 from onlooker.frames import Columns, feature_columns
 from onlooker.log import BanditLog
 
+_GROUP_VALUES = 1 << 21
+"""Feature values in a row group: 16 MB, so that a part of a scan makes few of them."""
+
 
 class ParquetSource:
     """A Parquet file; only the columns that are needed are read."""
@@ -55,7 +58,7 @@ def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
 
     writer = None
     try:
-        for table in long.long_tables(logs, widen=False):
+        for table in long.long_tables(logs, widen=False, values=_GROUP_VALUES):
             if writer is None:
                 # Most feature values differ: dictionaries would be filled and thrown away again.
                 keys = [name for name in table.column_names if name in {long.ROUND, long.ARM}]

@@ -57,9 +57,11 @@ class LongScan:
         last: Parts | None = None
         for path, first_row, table in self._tables():
             with named(path, "read"):
+                if last is not None:
+                    self._check_returns(last, table, first_row)
                 parts = parts_of_table(table, self._columns, self._encoding, first_row=first_row, adjacent=True)
                 if last is not None:
-                    self._check_follows(last, parts, first_row)
+                    self._check_time(last, parts, first_row)
                 last = parts
                 log = BanditLog.from_parts(parts)
             yield log
@@ -157,13 +159,17 @@ class LongScan:
             return len(table)
         return int(run_starts([column.combine_chunks()])[-1])
 
-    def _check_follows(self, last: Parts, parts: Parts, first_row: int) -> None:
-        """No round comes back, as far as the part before can tell, and time does not fall."""
+    def _check_returns(self, last: Parts, table: Any, first_row: int) -> None:
+        """No round comes back, as far as the part before can tell."""
+        import pyarrow.compute as pc
+
         before = set(last.round_ids.tolist())
-        again = next((name for name in parts.round_ids.tolist() if name in before), None)
+        again = next((name for name in pc.unique(table[self._columns.round]).to_pylist() if name in before), None)
         if again is not None:
-            row = int(parts.offsets[parts.round_ids.tolist().index(again)])
+            row = pc.index(table[self._columns.round], value=again).as_py()
             raise scattered_round(self._columns.round, first_row + row, again)
+
+    def _check_time(self, last: Parts, parts: Parts, first_row: int) -> None:
         if parts.times is not None and last.times is not None and parts.times[0] < last.times[-1]:
             assert self._columns.order_by is not None
             raise fallen_time(self._columns.order_by, first_row, parts.times[0], last.times[-1])

@@ -42,7 +42,12 @@ class LogScan:
         return self._scanned.categories
 
     def __iter__(self) -> Iterator[BanditLog]:
-        return iter(self._scanned)
+        empty = True
+        for log in self._scanned:
+            empty = False
+            yield log
+        if empty:
+            raise InputError(f"{self.paths[0]}: holds no rounds: nothing was offered")
 
     def read(self) -> BanditLog:
         """Load all of it."""
