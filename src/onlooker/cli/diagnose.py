@@ -8,6 +8,7 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.opening import open_log, open_logs, print_assumptions
 
 if TYPE_CHECKING:
     from onlooker.log import BanditLog
@@ -27,28 +28,32 @@ def diagnose(log: str, bins: int, level: float, by: str | None, as_json: bool, *
     """
     from onlooker import diagnosis
 
-    logs = _read(log, by, columns)
-    found = {}
+    logs, assumed = _opened(log, by, columns)
     for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
         prepare_kernels(dtype)
+    found = {}
     with progress_bar("diagnosing") as progress:
         for name, rounds in logs.items():
             found[name] = diagnosis.diagnose(rounds, bins, level=level)
             if progress is not None:
                 progress(len(found), len(logs))
     if as_json and by is None:
-        print_json({"log": log, **found[""].to_dict()})
-    elif as_json:
-        print_json({"log": log, "by": by, "diagnoses": {name: one.to_dict() for name, one in found.items()}})
-    else:
-        heads = {name: f"{log}: " if by is None else f"{log}, {by} {name}: " for name in logs}
-        click.echo("\n\n".join(f"{heads[name]}{logs[name]!r}\n{one!r}" for name, one in found.items()))
+        print_json({"log": log, "assumed": assumed, **found[""].to_dict()})
+        return
+    if as_json:
+        diagnoses = {name: one.to_dict() for name, one in found.items()}
+        print_json({"log": log, "by": by, "assumed": assumed, "diagnoses": diagnoses})
+        return
+    for name, one in found.items():
+        click.echo(f"{one!r}\n" if by is None else f"{by} {name}: {one!r}\n")
+    for name, rounds in logs.items():
+        click.echo(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
+    print_assumptions(assumed)
 
 
-def _read(path: str, by: str | None, columns: dict[str, Any]) -> dict[str, BanditLog]:
-    if by is None:
-        return {"": options.read_with_columns(path, columns)}
-    from onlooker.formats import read_logs
-
-    given = {name: list(value) if name == "features" else value for name, value in columns.items() if value}
-    return read_logs(path, by, **given)
+def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str]]:
+    """The logs by name, a single one without; and what was assumed about them."""
+    if by is not None:
+        return open_logs(path, by, columns)
+    log, assumed = open_log(path, columns)
+    return {"": log}, assumed

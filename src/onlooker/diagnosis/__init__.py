@@ -12,8 +12,11 @@ How the verdict is reached, in this order:
 
 So *settled* is meant operationally. The estimate of a learner such as LinUCB moves for ever, like the square root of
 1/t; it counts as settled where moving on changes less than a tenth of what one fixed policy foretells. Lapses at a
-constant rate do not count against it. Constants: a tenth (`settling.MATERIAL`) and one half (`verdict.LONGEST`) were
-chosen by looking at simulated logs; `benchmarks/calibration.py` measures the verdicts on other seeds.
+constant rate do not count against it.
+
+Four constants were chosen by looking at simulated logs, on other seeds than `benchmarks/calibration.py` measures by
+default: a tenth (`settling.MATERIAL`), half of the log (`verdict.LONGEST`), what counts as taking over at once
+(`Settling.abrupt`), and how much a single round may say about where a change lies (`change.MOST_EVIDENCE`).
 """
 
 from onlooker.diagnosis.bins import Bin, Estimate

@@ -70,7 +70,10 @@ class Settling:
 
     @property
     def abrupt(self) -> bool:
-        """Whether the final policy took over at once: two blocks before it was level it attained less than half."""
+        """Whether the final policy took over at once: two blocks before it was level it attained less than half.
+
+        Two, as a learner that commits does so within a block. Learners that settle by and by are far above half there.
+        """
         return bool(self.fitted[max(0, self.block - 2)] < 0.5)
 
 

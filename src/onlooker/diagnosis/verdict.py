@@ -151,7 +151,8 @@ def _verdict(
         return "no preference found", no_preference(preference.p_value, agreement, chance, level), None, None
     if change.found:
         place = _round(log, found, change.round, change.low, change.high)
-        return "drifting", drifting(place, change.p_value, agreement, chance, level), None, place
+        before = float(found.final.hits[: change.round].mean())
+        return "drifting", drifting(place, before, change.p_value, agreement, chance, level), None, place
     if found.lift < float(ndtri(level)):
         return "not enough evidence", unpredictable(preference.p_value, agreement, chance, level), None, None
     if settling.rise_p >= 1 - level or settling.block == 0:

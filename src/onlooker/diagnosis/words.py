@@ -30,11 +30,13 @@ def exploring(since: RoundEstimate, found: Diagnostics, agreement: Estimate, cha
     )
 
 
-def drifting(place: RoundEstimate, p_value: float, agreement: Estimate, chance: float, level: float) -> str:
-    """Of a learner that followed another policy before."""
+def drifting(
+    place: RoundEstimate, before: float, p_value: float, agreement: Estimate, chance: float, level: float
+) -> str:
+    """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
     return (
-        f"Drifting: another policy was at work until about round {_place(place, level)} (p = {_p(p_value)}). "
-        f"{_late(agreement, chance, level)}"
+        f"Drifting: another policy was at work until about round {_place(place, level)}, p = {_p(p_value)}. "
+        f"{_late(agreement, chance, level)} Of the picks before the change the same policy foretells {before:.1%}."
     )
 
 
