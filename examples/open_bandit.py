@@ -33,9 +33,8 @@ def describe_thompson(log: BanditLog) -> None:
     found = SuffixImitation(burn_in="naive", l2=0.0).fit(log).summary()
     strength = "a preference found" if found.p_value < 0.05 else "no preference found"
     print(f"Thompson sampling, {log.n_rounds:,} recommendations among {log.n_arms[0]} items: {strength}")
-    print(
-        f"  (likelihood ratio {found.likelihood_ratio:,.0f}, {'p < 0.001' if found.p_value < 0.001 else f'p = {found.p_value:.3f}'})."
-    )
+    chance = "p < 0.001" if found.p_value < 0.001 else f"p = {found.p_value:.3f}"
+    print(f"  (likelihood ratio {found.likelihood_ratio:,.0f}, {chance}).")
 
     shares = np.sort(np.bincount(log.chosen, minlength=log.n_arms[0]))[::-1] / log.n_rounds
     half = 1 + int(np.searchsorted(np.cumsum(shares), 0.5))

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from onlooker import InputError, SuffixImitation, read_log
-from onlooker.errors import ColumnsLeftOutWarning, NoPreferenceWarning
+from onlooker.errors import ColumnsLeftOutWarning, NoPreferenceWarning, UnseenCategoryWarning
 from onlooker.trouble import likelihood_ratio
 
 
@@ -126,6 +126,23 @@ def test_options(folder):
     ]:
         with pytest.raises(InputError, match=message):
             read_log(folder, **options)
+
+
+def test_encoded_like_an_earlier_log(folder):
+    earlier = read_log(folder)
+    items = (folder / "item_context.csv").read_text()
+    (folder / "item_context.csv").write_text(items.replace("7,0.5,x,p", "7,0.5,a,p"))
+    with pytest.warns(UnseenCategoryWarning, match="'item_feature_1=a'"):
+        later = read_log(folder, like=earlier)
+    # The new label sorts before the old reference, and still all others are encoded as they were.
+    assert later.feature_names == earlier.feature_names
+    assert later.categories == earlier.categories
+    assert np.array_equal(later.features, earlier.features)
+    (folder / "men.csv").write_text("item_id\n7\n9\n")
+    with pytest.raises(InputError, match="no column 'user-item_affinity'"):
+        read_log(folder, like=earlier)
+    with pytest.raises(InputError, match="'features' and 'like'"):
+        read_log(folder, like=earlier, features=["item_feature_0"])
 
 
 def test_a_log_without_affinities(folder):

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.categories import Encoded, Encoding, level_name
 from onlooker.encoding import is_number, some
-from onlooker.errors import ColumnsLeftOutWarning, InputError
+from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.formats.compressed import head, open_bytes
 from onlooker.formats.format import Format, arrow_errors, check_memory
-from onlooker.formats.open_bandit_items import ITEMS, Items, finer, read_items
+from onlooker.formats.open_bandit_items import ITEMS, Items, read_items
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
@@ -39,6 +40,7 @@ def read(
     features: Sequence[str] | None = None,
     position: int | None = None,
     order_by: str | None = None,
+    like: Encoded | None = None,
 ) -> BanditLog:
     """Read a campaign's log; every item of `item_context.csv` is on offer in every round. Clicks are read past.
 
@@ -46,39 +48,61 @@ def read(
     that only subdivides another is left out with a warning unless `features` names it. `position` keeps one position of
     the page, `order_by` names a column of times; by default rounds are in the file's order.
     """
+    if features is not None and like is not None:
+        raise InputError("options 'features' and 'like' both say which features to take: pass one of them")
     file = _log_file(path) if path.is_dir() else path
     with _about(ITEMS):
         items = read_items(file.parent / ITEMS)
     with _about(file.name):
         with arrow_errors("CSV"):
             rounds = _read_rounds(file, items, position, order_by)
-        columns = items.columns | ({} if rounds.affinity is None else {_AFFINITY: {_AFFINITY: rounds.affinity}})
-        for column in features or ():
-            check_columns(list(columns), {"features": column})
-    left_out = finer(items) if features is None else []
-    chosen = [name for name in columns if name not in left_out] if features is None else features
-    wanted = {name: values for column in chosen for name, values in columns[column].items()}
-    n_rounds, n_items = len(rounds.chosen), len(items.ids)
-    check_memory(8 * n_rounds * n_items * len(wanted))
-    table = np.empty((n_rounds, n_items, len(wanted)))
-    for j, values in enumerate(wanted.values()):
-        table[:, :, j] = values
+        encoding, warned = _encoding(items, features, like, with_affinity=rounds.affinity is not None)
+    n_rounds, n_items, width = len(rounds.chosen), len(items.ids), len(encoding.feature_names)
+    check_memory(8 * n_rounds * n_items * width)
+    table = np.empty((n_rounds, n_items, width))
+    for j, (column, level) in enumerate(encoding.sources):
+        table[:, :, j] = rounds.affinity if column == _AFFINITY else items.feature(column, level)
     log = BanditLog(
-        table.reshape(n_rounds * n_items, len(wanted)),
+        table.reshape(n_rounds * n_items, width),
         np.arange(n_rounds + 1) * n_items,
         rounds.chosen,
-        feature_names=list(wanted),
+        feature_names=encoding.feature_names,
         arm_ids=np.tile(as_ids(items.ids), n_rounds),
-        categories={name: levels for name, levels in items.levels.items() if name in chosen},
+        categories=encoding.categories,
     )
-    if left_out:
-        warnings.warn(
-            f"only subdivides another category, so that the two could not be told apart: {some(left_out)}; left out, "
-            "name the features to have it",
-            ColumnsLeftOutWarning,
-            stacklevel=3,
-        )
+    for warning in warned:
+        warnings.warn(warning, stacklevel=3)
     return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
+
+
+def _encoding(
+    items: Items, features: Sequence[str] | None, like: Encoded | None, *, with_affinity: bool
+) -> tuple[Encoding, list[OnlookerWarning]]:
+    """Which features there are, and what to say about the others."""
+    levels = items.levels()
+    columns = [*items.numbers, *items.labels, *([_AFFINITY] if with_affinity else [])]
+    if like is not None:
+        encoding = Encoding.of(like)
+        for column in encoding.columns:
+            check_columns(columns, {"like": column})
+        unseen = [
+            level_name(column, level)
+            for column, known in encoding.categories.items()
+            for level in levels.get(column, ())
+            if level not in known
+        ]
+        text = f"not there when the encoding was made, so scored as the reference level: {some(unseen)}"
+        return encoding, [UnseenCategoryWarning(text)] if unseen else []
+    for column in features or ():
+        check_columns(columns, {"features": column})
+    left_out = items.finer() if features is None else []
+    text = (
+        f"only subdivides another category, so that the two could not be told apart: {some(left_out)}; left out, "
+        "name the features to have it"
+    )
+    kept = [column for column in columns if column not in left_out] if features is None else features
+    chosen = {column: levels[column] for column in kept if column in levels}
+    return Encoding.of_columns(kept, chosen), [ColumnsLeftOutWarning(text)] if left_out else []
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlooker.categories import level_name, level_order
+from onlooker.categories import level_order
 from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
 from onlooker.formats.format import arrow_errors
 from onlooker.frames import check_columns
+from onlooker.types import Vector
 
 ITEMS = "item_context.csv"
 """What the table of items is called."""
@@ -28,10 +28,29 @@ class Items:
 
     ids: list[str]
     """One per item, as the file has them."""
-    columns: dict[str, dict[str, NDArray[np.float64]]]
-    """Features of each column by their names, one value an item; a category has one feature a level but the first."""
-    levels: dict[str, tuple[str, ...]]
-    """Levels of the categories."""
+    numbers: dict[str, Vector]
+    """Columns of numbers."""
+    labels: dict[str, list[str]]
+    """Columns of labels that differ between items."""
+
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels of every column of labels, the reference first."""
+        return {name: level_order(set(values)) for name, values in self.labels.items()}
+
+    def feature(self, column: str, level: str | None) -> Vector:
+        """Value of every item: a number, or 1 where the label is `level`."""
+        if level is None:
+            return self.numbers[column]
+        return np.array([float(label == level) for label in self.labels[column]])
+
+    def finer(self) -> list[str]:
+        """Columns of labels that only subdivide another: beside it, nothing could tell their weights from its own."""
+        found: list[str] = []
+        for name, own in self.labels.items():
+            others = [labels for other, labels in self.labels.items() if other != name and other not in found]
+            if any(len(set(zip(own, labels, strict=True))) == len(set(own)) for labels in others):
+                found.append(name)
+        return found
 
 
 def read_items(path: Path) -> Items:
@@ -52,27 +71,8 @@ def read_items(path: Path) -> Items:
     twice = next((name for k, name in enumerate(ids) if name in ids[:k]), None)
     if twice is not None:
         raise InputError(f"has item {twice!r} twice: leave one of them out")
-    levels = {name: level_order(set(values)) for name, values in columns.items() if name != _NUMBER}
-    features = {
-        name: _one_hot(name, values, levels[name]) if name in levels else {name: np.array(values)}
-        for name, values in columns.items()
-    }
-    return Items(ids, features, {name: known for name, known in levels.items() if len(known) > 1})
-
-
-def finer(items: Items) -> list[str]:
-    """Categories that only subdivide another one: beside it, nothing could tell their weights from its own."""
-    labels = {name: [tuple(row) for row in np.column_stack([*items.columns[name].values()])] for name in items.levels}
-    found: list[str] = []
-    for name, own in labels.items():
-        others = [other for other in labels if other != name and other not in found]
-        if any(len(set(zip(own, labels[other], strict=True))) == len(set(own)) for other in others):
-            found.append(name)
-    return found
-
-
-def _one_hot(name: str, values: list[str], levels: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
-    return {level_name(name, level): np.array([float(value == level) for value in values]) for level in levels[1:]}
+    numbers = {name: np.array(columns.pop(name)) for name in (_NUMBER,) if name in columns}
+    return Items(ids, numbers, {name: labels for name, labels in columns.items() if len(set(labels)) > 1})
 
 
 def _check_complete(values: list[Any], name: str) -> None:
