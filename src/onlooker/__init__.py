@@ -13,13 +13,19 @@ if TYPE_CHECKING:
     from onlooker.burn_in import PowerRule as PowerRule
     from onlooker.comparison import Comparison as Comparison
     from onlooker.comparison import compare as compare
+    from onlooker.diagnosis import Diagnosis as Diagnosis
+    from onlooker.diagnosis import diagnose as diagnose
     from onlooker.environment import Environment as Environment
     from onlooker.errors import InputError as InputError
     from onlooker.errors import NotFittedError as NotFittedError
     from onlooker.errors import OnlookerError as OnlookerError
     from onlooker.errors import OnlookerWarning as OnlookerWarning
+    from onlooker.formats import LogScan as LogScan
     from onlooker.formats import read_log as read_log
+    from onlooker.formats import read_logs as read_logs
+    from onlooker.formats import scan_log as scan_log
     from onlooker.formats import write_log as write_log
+    from onlooker.formats.obp import read_obp as read_obp
     from onlooker.held_out import HeldOut as HeldOut
     from onlooker.learners import OFUL as OFUL
     from onlooker.learners import Boltzmann as Boltzmann
@@ -44,9 +50,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "burn_in": ("FixedStart", "Fraction", "PowerRule"),
     "comparison": ("Comparison", "compare"),
+    "diagnosis": ("Diagnosis", "diagnose"),
     "environment": ("Environment",),
     "errors": ("InputError", "NotFittedError", "OnlookerError", "OnlookerWarning"),
-    "formats": ("read_log", "write_log"),
+    "formats": ("LogScan", "read_log", "read_logs", "scan_log", "write_log"),
+    "formats.obp": ("read_obp",),
     "held_out": ("HeldOut",),
     "learners": (
         "OFUL",

@@ -18,7 +18,19 @@ class OnlookerWarning(UserWarning):
 
 
 class ColumnsLeftOutWarning(OnlookerWarning):
-    """Some columns of a table are text, so they were not taken for features."""
+    """Some columns of a table are text of many values, of one value or no text at all, so they are no features."""
+
+
+class UnseenCategoryWarning(OnlookerWarning):
+    """A category has a level that was not there when its encoding was made: it is scored as the reference level."""
+
+
+class SharedFeaturesWarning(OnlookerWarning):
+    """Features that all arms of a round share say nothing of the choice by themselves, so they were left out."""
+
+
+class SkippedLinesWarning(OnlookerWarning):
+    """Some lines of a file hold no round that can be used: they were counted and left out."""
 
 
 class OneArmRoundsWarning(OnlookerWarning):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.categories import MOST_LEVELS, Categories, Encoded, Encoding, level_order
+from onlooker.encoding import check_complete, feature_rows, is_number, is_text, level_counts, place, some
 from onlooker.errors import ColumnsLeftOutWarning, InputError
+from onlooker.grouping import group_rounds, in_time, picks
 from onlooker.types import Features, Ids, Index
-
-if TYPE_CHECKING:
-    import narwhals as nw
 
 OUTCOMES = frozenset({"reward", "rewards", "propensity", "propensity_score", "pscore"})
 """Columns that an observer does not see, so they are no features unless asked for."""
@@ -23,79 +25,268 @@ OUTCOMES = frozenset({"reward", "rewards", "propensity", "propensity_score", "ps
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
 
+MANY = 10_000
+"""Levels beyond which nobody counts them."""
 
-def parts_of_frame(
-    frame: Any,
-    *,
-    round: str,
-    chosen: str,
-    arm: str | None,
-    features: Sequence[str] | None,
-    order_by: str | None,
-) -> dict[str, Any]:
-    """What `BanditLog` is made of, by the names of its parameters; see `BanditLog.from_frame`."""
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns of a long table mean what; see `BanditLog.from_frame`."""
+
+    round: str = "round"
+    """Id of the round that a row belongs to."""
+    chosen: str = "chosen"
+    """1 for the arm that was picked."""
+    arm: str | None = None
+    """Id of the arm."""
+    order_by: str | None = None
+    """Time of the round."""
+    by: str | None = None
+    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
+    features: Sequence[str] | None = None
+    """Columns that describe the arm, or None for all others that can."""
+    categories: Sequence[str] | None = None
+    """Columns that are categories even if they hold numbers."""
+    like: Encoded | None = None
+    """Encode as this was."""
+
+    def __post_init__(self) -> None:
+        for name in ("features", "categories"):
+            if isinstance(getattr(self, name), str):
+                raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
+        if self.like is not None and (self.features is not None or self.categories):
+            raise InputError("`like` says which features there are: leave `features` and `categories` out")
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that are no features."""
+        return [name for name in (self.round, self.chosen, self.arm, self.order_by, self.by) if name is not None]
+
+    @property
+    def named(self) -> list[str] | None:
+        """Columns of the features, where the user has said which."""
+        if self.like is not None:
+            return list(Encoding.of(self.like).columns)
+        if self.features is None:
+            return None
+        return list(dict.fromkeys([*self.features, *(self.categories or ())]))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Every wanted column is there, once, and is wanted for one thing."""
+        wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
+        check_columns(names, wanted)
+        meaning = "like" if self.like is not None else "features"
+        for name in [*(self.named or ()), *(self.categories or ())]:
+            check_columns(names, {meaning: name})
+            if name in self.keys:
+                raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        if twice:
+            raise InputError(f"the table has the column {twice[0]!r} twice: rename one of them")
+        doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
+        if doubled:
+            raise InputError(f"the features have {doubled[0]!r} twice: name it once")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """What a log is made of, checked; see `BanditLog`."""
+
+    features: Features
+    offsets: Index
+    chosen: Index
+    feature_names: tuple[str, ...]
+    round_ids: Ids
+    arm_ids: Ids | None
+    categories: Categories | None
+    times: NDArray[Any] | None
+    """Time of every round, where there is one."""
+    by: Ids | None
+    """Which learner or restart each round belongs to, where that was asked for."""
+
+
+def parts_of_frame(frame: Any, columns: Columns) -> Parts:
+    """Take a table of pandas, polars or pyarrow apart."""
+    table = as_table(frame, columns)
+    return parts_of_table(table, columns, encoding_of(table, columns))
+
+
+def parts_of_table(
+    table: Any, columns: Columns, encoding: Encoding, *, first_row: int = 0, adjacent: bool = False
+) -> Parts:
+    """Take an Arrow table apart, as `encoding` says.
+
+    `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
+    be next to each other and rounds in order of time.
+    """
+    keys = {name: _plain(table[name]) for name in columns.keys}
+    for name, column in keys.items():
+        _check_plain(column, name)
+        check_complete(column, name, first_row)
+    apart = [columns.round] if columns.by is None else [columns.by, columns.round]
+    grouping = group_rounds([keys[name] for name in apart])
+    if adjacent and grouping.order is not None:
+        row = int(grouping.order[np.flatnonzero(np.diff(grouping.order) != 1)[0] + 1])
+        raise scattered_round(columns.round, first_row + row, keys[columns.round][row].as_py())
+    times = None
+    if columns.order_by is not None:
+        appeared = grouping
+        values = keys[columns.order_by].to_numpy(zero_copy_only=False)
+        grouping, times = in_time(grouping, values, columns.order_by, first_row)
+        if adjacent and grouping is not appeared:
+            falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
+            raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
+    rows = feature_rows(table, encoding, first_row=first_row)
+    ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
+    return Parts(
+        features=grouping.in_order(rows),
+        offsets=grouping.offsets,
+        chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row),
+        feature_names=encoding.feature_names,
+        round_ids=ids,
+        arm_ids=None if columns.arm is None else grouping.in_order(keys[columns.arm].to_numpy(zero_copy_only=False)),
+        categories=encoding.categories or None,
+        times=times,
+        by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
+    )
+
+
+def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
+    """What to say about a time that falls where it must not."""
+    remedy = "a scan cannot sort, so sort the file or read it whole"
+    return InputError(f"column {column!r}, {place(row)} is {time}, after {before}: {remedy}")
+
+
+def scattered_round(column: str, row: int, round: object) -> InputError:
+    """What to say about a round whose rows are not next to each other where they must be."""
+    remedy = "a scan needs the rows of a round next to each other, so sort the file or read it whole"
+    return InputError(f"column {column!r}, {place(row)} goes back to round {round!r}: {remedy}")
+
+
+def encoding_of(table: Any, columns: Columns) -> Encoding:
+    """How the columns of an Arrow table become features."""
+    if not len(table):
+        raise InputError("the table has no rows: nothing was offered")
+    if columns.like is not None:
+        return Encoding.of(columns.like)
+    names, texts = feature_columns(table.schema, columns)
+    return settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
+
+
+def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]]:
+    """Columns of an Arrow schema that may be features, and those of them that would be categories."""
+    chosen = set(columns.categories or ())
+    named = columns.named
+    if named is not None:
+        kinds = {name: schema.field(name).type for name in named}
+        return named, [name for name, kind in kinds.items() if name in chosen or is_text(kind)]
+    skipped = {*columns.keys, *OUTCOMES} - chosen
+    others = [field for field in schema if field.name not in skipped and not ROW_NUMBER.fullmatch(field.name)]
+    texts = [field.name for field in others if field.name in chosen or is_text(field.type)]
+    names = [field.name for field in others if field.name in texts or is_number(field.type)]
+    odd = [field.name for field in others if field.name not in names]
+    if not names:
+        raise _no_features(columns, odd)
+    if odd:
+        message = f"neither numbers nor text, so not taken for features: {some(odd)}; turn them into numbers"
+        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+    return names, texts
+
+
+def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:
+    """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
+    wanted = {*(columns.named or ()), *(columns.categories or ())}
+    many = {name: len(found) for name, found in levels.items() if len(found) > MOST_LEVELS and name not in wanted}
+    single = [name for name, found in levels.items() if len(found) == 1]
+    kept = [name for name in names if name not in many and name not in single]
+    if not kept:
+        raise _no_features(columns, [*many, *single])
+    told = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
+    told += [f"{name!r} (the same in every row)" for name in single]
+    if told:
+        shown = ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
+        message = f"not taken for features: {shown}; name those that matter as categories"
+        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+    return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})
+
+
+def _no_features(columns: Columns, others: Sequence[str]) -> InputError:
+    found = f" (left out: {some(others)})" if others else ""
+    return InputError(f"the table has no feature besides {some(columns.keys)}{found}: name the features")
+
+
+def as_table(frame: Any, columns: Columns) -> Any:
+    """A table of pandas, polars or pyarrow as an Arrow table of the columns that are needed."""
+    table, names = _opened(frame)
+    columns.check(names)
+    named = columns.named
+    return _arrow_table(table, names if named is None else list(dict.fromkeys([*columns.keys, *named])))
+
+
+def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
+    """Some columns of a table of pandas, polars or pyarrow as an Arrow table."""
+    table, names = _opened(frame)
+    for name in wanted:
+        check_columns(names, {"features": name})
+    return _arrow_table(table, wanted)
+
+
+def _opened(frame: Any) -> tuple[Any, list[str]]:
     import narwhals as nw
 
     try:
         table = nw.from_native(frame, eager_only=True)
-        columns = table.columns
+        names = table.columns
     except TypeError as error:
         raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
     except nw.exceptions.DuplicateError as error:
         raise InputError("the table has two columns of the same name: rename one of them") from error
-    meanings = {"round": round, "chosen": chosen, "arm": arm, "order_by": order_by}
-    check_columns(columns, meanings)
-    keys = [name for name in meanings.values() if name is not None]
-    if features is None:
-        types = {name: table[name].dtype for name in columns}
-        names = default_features({name: t.is_numeric() or t == nw.Boolean for name, t in types.items()}, keys)
-    else:
-        names = _as_list(features)
-    for name in names:
-        check_columns(columns, {"features": name})
-        if name in keys:
-            raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
-    for name in [*keys, *names]:
-        _check_complete(table, name)
-    if not len(table):
-        raise InputError("the table has no rows: nothing was offered")
-
-    ids, first, group = _group_rounds(table[round].to_numpy())
-    rank = np.argsort(first, kind="stable") if order_by is None else _rounds_in_time(table, order_by, group, first)
-    place = np.empty(len(ids), dtype=np.int64)
-    place[rank] = np.arange(len(ids))
-    group = place[group]
-    order = np.argsort(group, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=len(ids)))]).astype(np.int64)
-    round_ids = ids[rank]
-    in_order = None if np.array_equal(order, np.arange(len(order))) else order
-    picks = _picks(table[chosen], chosen, order, offsets, round_ids)
-    return {
-        "features": _feature_rows(table, names, in_order),
-        "offsets": offsets,
-        "chosen": picks,
-        "feature_names": names,
-        "round_ids": round_ids,
-        "arm_ids": None if arm is None else table[arm].to_numpy()[order],
-    }
+    return table, names
 
 
-def default_features(numeric: Mapping[str, bool], keys: Sequence[str | None]) -> list[str]:
-    """Columns that describe the arms unless the user names them: numbers that are no key, no outcome, no row number.
+def _arrow_table(table: Any, names: Sequence[str]) -> Any:
+    import pyarrow as pa
 
-    `numeric` says of every column whether it holds numbers. Text that is left out is named in a warning.
-    """
-    others = [name for name in numeric if name not in {*keys, *OUTCOMES} and not ROW_NUMBER.fullmatch(name)]
-    names = [name for name in others if numeric[name]]
-    text = [name for name in others if not numeric[name]]
-    if not names:
-        found = f" (not numbers: {some(text)})" if text else ""
-        known = some([key for key in keys if key])
-        raise InputError(f"the table has no numeric column besides {known}{found}: name the features")
-    if text:
-        message = f"not numbers, so not taken for features: {some(text)}; encode them, or name the features"
-        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
-    return names
+    native = table.to_native()
+    if isinstance(native, pa.Table):
+        return native.select(list(names))
+    return pa.table({name: _arrow(table[name], name) for name in names})
+
+
+def _arrow(series: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return series.to_arrow()
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        values = series.to_list()
+        kinds = [str if isinstance(value, str) else float for value in values]
+        row = next((row for row, kind in enumerate(kinds) if kind is not kinds[0] and values[row] is not None), None)
+        if row is None:
+            raise InputError(f"column {name!r} holds what is neither numbers nor text: leave it out") from error
+        raise InputError(
+            f"column {name!r}, {place(row)} is {values[row]!r}, but the rows before it are of another kind: "
+            "make them all text or all numbers"
+        ) from error
+
+
+def _check_plain(column: Any, name: str) -> None:
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
+
+
+def _plain(column: Any) -> Any:
+    """A column as one Arrow array of its own values."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) and column.nbytes >= 1 << 31:
+        kind = pa.large_string()
+    if kind != column.type:
+        column = column.cast(kind)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
 def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> None:
@@ -106,85 +297,3 @@ def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> Non
             near = get_close_matches(name.strip().lower(), folded, n=1)
             hint = f"did you mean {folded[near[0]]!r}? " if near else ""
             raise InputError(f"the table has no column {name!r}: it has {some(names)}; {hint}name it as `{meaning}`")
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few names, quoted."""
-    shown = ", ".join(repr(name) for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
-
-
-def _as_list(features: Sequence[str]) -> list[str]:
-    if isinstance(features, str):
-        raise InputError(f"features is {features!r}: pass a list of columns")
-    return list(features)
-
-
-def _check_complete(table: nw.DataFrame[Any], name: str) -> None:
-    column = table[name]
-    # Not every library takes NaN for missing, and NaN differs from itself: no id, and no time.
-    gaps = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-    missing = np.flatnonzero(gaps.to_numpy())
-    if len(missing):
-        raise InputError(f"column {name!r}, row {missing[0]} is missing: fill it in or leave the round out")
-
-
-def _group_rounds(values: Ids) -> tuple[Ids, Index, Index]:
-    """Distinct round ids, the row where each first appears, and the round of every row."""
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    starts = np.concatenate([[0], changes])
-    try:
-        ids, first, group = np.unique(values[starts], return_index=True, return_inverse=True)
-    except TypeError as error:
-        raise InputError("the round column mixes text and numbers: make its ids one kind") from error
-    runs = np.diff(np.concatenate([starts, [len(values)]]))
-    return ids, starts[first], np.repeat(group, runs)
-
-
-def _rounds_in_time(table: nw.DataFrame[Any], order_by: str, group: Index, first: Index) -> Index:
-    """Rounds by falling age; ties keep the order of appearance."""
-    times = table[order_by].to_numpy()
-    differs = np.flatnonzero(times != times[first][group])
-    if len(differs):
-        row = int(differs[0])
-        raise InputError(
-            f"column {order_by!r}, row {row} is {times[row]}, but the same round has {times[first[group[row]]]} "
-            f"in row {first[group[row]]}: a round happens at one time"
-        )
-    by_appearance = np.argsort(first, kind="stable")
-    return np.asarray(by_appearance[np.argsort(times[first][by_appearance], kind="stable")])
-
-
-def _picks(series: nw.Series[Any], name: str, order: Index, offsets: Index, round_ids: Ids) -> Index:
-    values = series.to_numpy()
-    flags = values.astype(bool) if values.dtype != object else np.array([bool(value) for value in values])
-    odd = np.flatnonzero(values != flags)
-    if len(odd):
-        raise InputError(
-            f"column {name!r}, row {odd[0]} is {values.tolist()[odd[0]]!r}: use 1 for the pick and 0 for the others"
-        )
-    flags = flags[order]
-    counts = np.add.reduceat(flags.astype(np.int64), offsets[:-1])
-    wrong = np.flatnonzero(counts != 1)
-    if len(wrong):
-        t = int(wrong[0])
-        found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
-        raise InputError(
-            f"round {round_ids.tolist()[t]!r} has {found} in column {name!r}: exactly one row of a round is 1"
-        )
-    return np.asarray(np.flatnonzero(flags) - offsets[:-1], dtype=np.int64)
-
-
-def _feature_rows(table: nw.DataFrame[Any], names: Sequence[str], order: Index | None) -> Features:
-    columns: list[NDArray[Any]] = []
-    for name in names:
-        values = table[name].to_numpy()
-        if not (np.issubdtype(values.dtype, np.number) or values.dtype == bool):
-            raise InputError(f"column {name!r} holds {table[name].dtype}, not numbers: encode it or leave it out")
-        columns.append(values)
-    single = all(values.dtype == np.float32 for values in columns)
-    shape = (len(table), len(names))
-    rows: Features = np.empty(shape, dtype=np.float32) if single else np.empty(shape, dtype=np.float64)
-    for j, values in enumerate(columns):
-        rows[:, j] = values if order is None else values[order]
-    return rows

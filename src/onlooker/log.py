@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker import ragged
+from onlooker.categories import Categories, Encoded, as_categories
 from onlooker.errors import InputError
+from onlooker.frames import Parts
 from onlooker.types import Features, Ids, Index
 
-_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids")
+_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "categories")
 
 
 class BanditLog:
@@ -28,6 +31,8 @@ class BanditLog:
         Shape (N,): position of the pick within its round.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
+    categories
+        All levels of every column that became one-hot features, the reference level first; see `from_frame`.
 
     Examples
     --------
@@ -60,6 +65,8 @@ class BanditLog:
     """One id per round, or None."""
     arm_ids: Ids | None
     """One id per row, or None."""
+    categories: Categories | None
+    """Levels of every category by its column, the reference first, or None."""
 
     def __init__(
         self,
@@ -70,6 +77,7 @@ class BanditLog:
         feature_names: Sequence[str] | None = None,
         round_ids: ArrayLike | None = None,
         arm_ids: ArrayLike | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         rows = _as_features(features)
         bounds = _as_index(offsets, "offsets")
@@ -85,6 +93,7 @@ class BanditLog:
             names,
             _as_ids(round_ids, len(picks), "round_ids"),
             _as_ids(arm_ids, len(rows), "arm_ids"),
+            as_categories(categories, names),
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -94,7 +103,9 @@ class BanditLog:
         raise AttributeError(f"a BanditLog is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, tuple(getattr(self, name) for name in _PARTS)
+        *parts, categories = (getattr(self, name) for name in _PARTS)
+        # The read-only mapping itself does not pickle.
+        return _unpickle, (*parts, categories and dict(categories))
 
     @classmethod
     def from_dense(
@@ -155,12 +166,18 @@ class BanditLog:
         arm: str | None = None,
         features: Sequence[str] | None = None,
         order_by: str | None = None,
+        categories: Sequence[str] | None = None,
+        like: Encoded | None = None,
     ) -> BanditLog:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
         Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
         next to each other. `chosen` is 0/1 or boolean, with exactly one pick a round. `features` defaults to every
-        other numeric column, rewards, propensities and row numbers aside; text that is left out is named in a warning.
+        other column of numbers or categories, rewards, propensities and row numbers aside.
+
+        Text is a category, and so are the columns that `categories` names: one feature `column=level` for every level
+        but the first, which is the reference. Unless it is named, text of more than 32 levels is left out with a
+        warning. `like`, a log or a policy, encodes exactly as that was encoded, so that the two fit together.
 
         Examples
         --------
@@ -169,10 +186,37 @@ class BanditLog:
         >>> log = BanditLog.from_frame(table)
         >>> log.chosen, log.feature_names
         (array([1, 0]), ('price',))
+        >>> table = table.append_column("colour", [["red", "blue", "blue", "red"]])
+        >>> BanditLog.from_frame(table).feature_names, BanditLog.from_frame(table).categories["colour"]
+        (('price', 'colour=red'), ('blue', 'red'))
         """
-        from onlooker.frames import parts_of_frame
+        from onlooker.frames import Columns, parts_of_frame
 
-        return cls(**parts_of_frame(frame, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by))
+        columns = Columns(
+            round=round,
+            chosen=chosen,
+            arm=arm,
+            features=features,
+            order_by=order_by,
+            categories=categories,
+            like=like,
+        )
+        return cls.from_parts(parts_of_frame(frame, columns))
+
+    @classmethod
+    def from_parts(cls, parts: Parts) -> BanditLog:
+        """Take what a table was turned into, which was checked on the way."""
+        _check_rounds(len(parts.features), parts.offsets, parts.chosen)
+        names = as_names(parts.feature_names, parts.features.shape[1])
+        return _restore(
+            parts.features,
+            parts.offsets,
+            parts.chosen,
+            names,
+            parts.round_ids,
+            parts.arm_ids,
+            as_categories(parts.categories, names),
+        )
 
     @property
     def n_rounds(self) -> int:
@@ -232,6 +276,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[start:stop],
             None if self.arm_ids is None else self.arm_ids[first:last],
+            self.categories,
         )
 
     def _gather(self, rounds: Index) -> BanditLog:
@@ -245,6 +290,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[rounds],
             None if self.arm_ids is None else self.arm_ids[rows],
+            self.categories,
         )
 
     def __repr__(self) -> str:
@@ -286,6 +332,11 @@ def _restore(*parts: object) -> BanditLog:
     log = BanditLog.__new__(BanditLog)
     _fill(log, *parts)
     return log
+
+
+def _unpickle(*parts: object) -> BanditLog:
+    *others, categories = parts
+    return _restore(*others, categories and MappingProxyType(cast("dict[str, tuple[str, ...]]", categories)))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

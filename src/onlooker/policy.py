@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker import ragged
+from onlooker.categories import Categories, Encoding, as_categories
+from onlooker.encoding import feature_rows
 from onlooker.errors import InputError
 from onlooker.files import write_text
+from onlooker.frames import arrow_table
 from onlooker.log import BanditLog, as_log, as_names
 from onlooker.types import Index, Vector
 
@@ -35,14 +38,21 @@ class LinearPolicy:
     array([0.119, 0.881])
     """
 
-    __slots__ = ("feature_names", "theta")
+    __slots__ = ("categories", "feature_names", "theta")
 
     theta: Vector
     """Weight of each feature, shape (d,)."""
     feature_names: tuple[str, ...] | None
     """One name per weight, or None: then features are matched by position."""
+    categories: Categories | None
+    """Levels of every category by its column, the reference first, or None; see `BanditLog.from_frame`."""
 
-    def __init__(self, theta: ArrayLike, feature_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        theta: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         try:
             weights = np.array(theta, dtype=np.float64)
         except (TypeError, ValueError, OverflowError) as error:
@@ -55,6 +65,7 @@ class LinearPolicy:
         weights.flags.writeable = False
         object.__setattr__(self, "theta", weights)
         object.__setattr__(self, "feature_names", names)
+        object.__setattr__(self, "categories", as_categories(categories, names))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a LinearPolicy is immutable: make a new one instead of setting {name!r}")
@@ -63,12 +74,13 @@ class LinearPolicy:
         raise AttributeError(f"a LinearPolicy is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LinearPolicy, (self.theta, self.feature_names)
+        return LinearPolicy, (self.theta, self.feature_names, self.categories and dict(self.categories))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LinearPolicy):
             return NotImplemented
-        return self.feature_names == other.feature_names and np.array_equal(self.theta, other.theta)
+        named = (self.feature_names, self.categories) == (other.feature_names, other.categories)
+        return named and np.array_equal(self.theta, other.theta)
 
     def __hash__(self) -> int:
         # Of the numbers, not of their bytes: 0.0 equals -0.0.
@@ -93,6 +105,43 @@ class LinearPolicy:
     def probabilities(self, log: BanditLog) -> Vector:
         """Softmax of the scores within every round, one per row of `log.features`."""
         return ragged.softmax(self.scores(log), log.offsets)
+
+    def pick(self, offers: Any) -> int:
+        """Position of the best arm of one round, the first of equals.
+
+        `offers` has one row per arm: an array of shape (K, d), or a table (pandas, polars, pyarrow) with the columns
+        that the policy was learned from, which are encoded as they were then.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> policy = LinearPolicy([-1.0, 5.0], ["price", "colour=red"], {"colour": ["blue", "red"]})
+        >>> policy.pick(pa.table({"colour": ["blue", "red", "blue"], "price": [9.0, 13.0, 7.5]}))
+        2
+        """
+        rows = self._encoded(offers)
+        if rows.ndim != 2 or rows.shape[1] != len(self.theta):
+            raise InputError(
+                f"the offers have shape {rows.shape}: pass one row per arm, {len(self.theta)} features each"
+            )
+        if not len(rows):
+            raise InputError("no arm is on offer: there is nothing to pick")
+        scores = rows.astype(np.float64, copy=False) @ self.theta
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"arm {np.flatnonzero(~np.isfinite(scores))[0]} has a missing or infinite feature: fill it in"
+            )
+        return int(np.argmax(scores))
+
+    def _encoded(self, offers: Any) -> NDArray[Any]:
+        """Offers as rows of features."""
+        if isinstance(offers, np.ndarray | list | tuple):
+            try:
+                return np.asarray(offers, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError("the offers do not hold numbers: pass a table to encode text") from error
+        encoding = Encoding.of(self)
+        return feature_rows(arrow_table(offers, encoding.columns), encoding)
 
     def _aligned(self, log: BanditLog) -> Vector:
         """Theta in the order of the log's features: by name where both have names, else by position."""
@@ -130,7 +179,9 @@ class LinearPolicy:
         True
         """
         names = None if self.feature_names is None else list(self.feature_names)
-        document = {"schema": SCHEMA, "theta": self.theta.tolist(), "feature_names": names}
+        document: dict[str, Any] = {"schema": SCHEMA, "theta": self.theta.tolist(), "feature_names": names}
+        if self.categories is not None:
+            document["categories"] = dict(self.categories)
         write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -148,7 +199,14 @@ class LinearPolicy:
         named = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
         if not (isinstance(theta, list) and all(type(value) in {int, float} for value in theta) and named):
             raise InputError(f"{path}: 'theta' must be a list of numbers and 'feature_names' a list of strings or null")
+        categories = document.get("categories")
+        if not (categories is None or (isinstance(categories, dict) and all(map(_is_list, categories.values())))):
+            raise InputError(f"{path}: 'categories' must map columns to lists of their levels")
         try:
-            return cls(theta, names)
+            return cls(theta, names, categories)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)

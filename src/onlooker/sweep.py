@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.burn_in import power_start
+from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
 from onlooker.newton import Fit, minimise
@@ -45,9 +46,12 @@ class BurnInSweep:
     feature_names: tuple[str, ...] | None
     """Of the log."""
 
+    categories: Categories | None = None
+    """Of the log."""
+
     def policy(self, index: int) -> LinearPolicy:
         """Policy found at the `index`-th alpha."""
-        return LinearPolicy(self.thetas[index], self.feature_names)
+        return LinearPolicy(self.thetas[index], self.feature_names, self.categories)
 
 
 def burn_in_sweep(
@@ -76,7 +80,14 @@ def burn_in_sweep(
         raise InputError("alphas must be a list of numbers between 0 and 1")
     burn_ins = np.array([power_start(as_log(log).n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
     thetas, losses = fit_suffixes(log, burn_ins, l2=l2, progress=progress)
-    return BurnInSweep(alphas=grid, burn_ins=burn_ins, thetas=thetas, losses=losses, feature_names=log.feature_names)
+    return BurnInSweep(
+        alphas=grid,
+        burn_ins=burn_ins,
+        thetas=thetas,
+        losses=losses,
+        feature_names=log.feature_names,
+        categories=log.categories,
+    )
 
 
 def fit_suffixes(

@@ -8,6 +8,7 @@ import click
 from onlooker import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.demo import demo
+from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
@@ -25,7 +26,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, simulate, fit, compare, reproduce):
+for command in (demo, simulate, fit, diagnose, compare, reproduce):
     commands.add_command(command)
 
 

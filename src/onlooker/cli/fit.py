@@ -9,6 +9,7 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json
+from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.errors import InputError, OnlookerWarning
 
 
@@ -46,7 +47,7 @@ def fit(
     from onlooker.observers import SuffixImitation
 
     observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, covariance=covariance)
-    rounds = options.read_with_columns(log, columns)
+    rounds, assumed = open_log(log, columns)
     prepare_kernels(rounds.features.dtype.name)
     with warnings.catch_warnings():
         # The summary lists them.
@@ -56,9 +57,10 @@ def fit(
     if out is not None:
         observer.policy_.save(out)
     if as_json:
-        print_json({"log": log, "out": out, **summary.to_dict()})
+        print_json({"log": log, "out": out, "assumed": assumed, **summary.to_dict()})
         return
     click.echo(f"{log}: {rounds!r}")
+    print_assumptions(assumed)
     click.echo(str(summary))
     if out is not None:
         click.echo(f"policy saved to {out}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from onlooker.cli import opening
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +54,11 @@ def simulation_options(command: Command) -> Command:
 def column_options(command: Command) -> Command:
     """Which columns of a log file mean what."""
     for option in (
+        click.option("--like", metavar="POLICY.json", help="Encode as the log behind this policy was encoded."),
         click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
+        click.option(
+            "--category", "categories", multiple=True, metavar="COLUMN", help="A category, also of numbers; repeat."
+        ),
         click.option("--feature", "features", multiple=True, metavar="COLUMN", help="A feature; repeat for more."),
         click.option("--arm", metavar="COLUMN", help="Name of an arm."),
         click.option("--chosen", metavar="COLUMN", help="1 for the arm that was picked, else 0."),
@@ -82,9 +87,11 @@ def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
     return learner
 
 
+open_log, open_logs = opening.open_log, opening.open_logs
+
+
 def read_with_columns(path: str, columns: dict[str, Any]) -> BanditLog:
     """Read a log, passing on the column options that were given."""
     from onlooker.formats import read_log
 
-    given = {name: list(value) if name == "features" else value for name, value in columns.items() if value}
-    return read_log(path, **given)
+    return read_log(path, **opening.given(columns))

@@ -7,24 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.diagnosis.policies import LATE, edges, held_out_hits, imitate
 from onlooker.environment import Environment, Stream, generator
-from onlooker.experiments.grid import L2
 from onlooker.learners import LinUCB
 from onlooker.log import BanditLog
 from onlooker.metrics import agreement
-from onlooker.newton import minimise
 from onlooker.simulation import simulate
-from onlooker.softmax import SoftmaxObjective
-from onlooker.types import Vector
 
 COLUMNS = ("learner", "d", "K", "N", "seed", "kind", "index", "start", "stop", "accuracy")
 """Of the diagnostics' table."""
 
 BINS = 10
 """Equal stretches of time; the printed rank correlation of the paper fits ten."""
-
-LATE = 0.7
-"""The late policy learns from the rounds after this part of the log."""
 
 
 def diagnostics_rows(d: int, K: int, N: int, seed: int) -> list[dict[str, Any]]:
@@ -40,12 +34,11 @@ def diagnostics_rows(d: int, K: int, N: int, seed: int) -> list[dict[str, Any]]:
     (10, 10, 19)
     """
     log = simulate(Environment(d, K, seed=seed), LinUCB(), N, seed=seed).log
-    late = _theta(log[int(LATE * N) :])
-    edges = np.linspace(0, N, BINS + 1).astype(int).tolist()
-    halves = np.linspace(0, N, 2 * BINS + 1).astype(int).tolist()
+    late = imitate(log[int(LATE * N) :]).at.theta
+    halves = edges(N, 2 * BINS)
     stretches = {
-        "bin": list(pairwise(edges)),
-        "window": list(pairwise(edges)),
+        "bin": list(pairwise(edges(N, BINS))),
+        "window": list(pairwise(edges(N, BINS))),
         "overlapping": list(zip(halves[:-2], halves[2:], strict=True)),
     }
     rows = []
@@ -62,8 +55,4 @@ def _predictability(part: BanditLog, seed: int, index: int) -> float:
     """Fit on four fifths of the rounds, drawn at random; agreement on the rest."""
     order = generator(seed, Stream.SPLIT, index).permutation(part.n_rounds)
     cut = part.n_rounds * 4 // 5
-    return agreement(_theta(part[np.sort(order[:cut])]), part[np.sort(order[cut:])])
-
-
-def _theta(log: BanditLog) -> Vector:
-    return minimise(SoftmaxObjective(log, l2=L2)).at.theta
+    return float(held_out_hits(part, np.sort(order[:cut]), np.sort(order[cut:])).mean())

@@ -1,25 +1,23 @@
 """Reading and writing logs: the suffix narrows the formats down, the content decides.
 
-Every format is one module with a `FORMAT` at its end; `FORMATS` lists them.
+Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 """
 
-import inspect
+import glob
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_path
-from onlooker.formats import long_csv, long_parquet, nested_parquet
-from onlooker.formats.format import Format, one_line
-from onlooker.log import BanditLog
+from onlooker.formats.format import named
+from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
+from onlooker.formats.scan import LogScan, WholeFiles, joined
+from onlooker.log import BanditLog, as_log
 
-__all__ = ["FORMATS", "read_log", "write_log"]
-
-FORMATS: tuple[Format, ...] = (nested_parquet.FORMAT, long_parquet.FORMAT, long_csv.FORMAT)
-"""In the order in which they are asked; the first that can write a suffix writes it."""
+__all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
 
 def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
@@ -28,13 +26,13 @@ def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     Parameters
     ----------
     path
-        A Parquet file (one row a round with list columns, or one row per offered arm) or a CSV file (one row per
-        offered arm).
+        A Parquet file (one row a round with list columns, or one row per offered arm), a CSV or JSONL file (one row
+        per offered arm; `.gz` too), or one of the formats that the documentation lists.
     **columns
-        Which columns mean what, where they are not called as `write_log` calls them: `round`, `chosen`, `arm`,
-        `features` and `order_by` for long tables (see `BanditLog.from_frame`), `round`, `chosen`, `arm` and `arms` for
-        nested ones. In a long table `features` defaults to every numeric column that is none of these, nor a reward
-        or a propensity by its name.
+        Which columns mean what, where they are not called as `write_log` calls them. Long tables take `round`,
+        `chosen`, `arm`, `features`, `categories`, `order_by` and `like` (see `BanditLog.from_frame`), nested ones
+        `round`, `chosen`, `arm`, `arms`, `order_by` and `like`. In a long table `features` defaults to every column of
+        numbers or of text with few levels that is none of these, nor a reward or a propensity by its name.
 
     Examples
     --------
@@ -47,19 +45,88 @@ def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     (('price', 'hours'), array([1, 0]), array([7, 8]))
     """
     source = Path(path)
-    with _named(source, "read"):
-        candidates = _candidates(source)
-        _check_readable(source)
-        found = next((one for one in candidates[:-1] if one.recognises(source)), candidates[-1])
-        _check_options(found, columns)
+    with named(source, "read"):
+        found = find_format(source)
+        check_options(found, columns)
         return found.read(source, **columns)
 
 
-def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
-    """Write a log, whole or not at all: `.parquet` as it is, one row a round; `.csv` as a long table.
+def read_logs(path: str | os.PathLike[str], by: str, **columns: Any) -> dict[str, BanditLog]:
+    r"""Read several logs out of one file: column `by` tells learners or restarts apart, in order of first appearance.
 
-    Parquet keeps everything. CSV keeps every value exactly, but has no place for types: float32 comes back as float64,
-    ids that are all whole numbers as int64, and unnamed rounds and features with the names that they were given there.
+    Each may number its rounds anew: rounds of the same id under different values are different rounds. All logs are
+    encoded alike. `columns` are those of `read_log`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "shops.csv"
+    ...     _ = path.write_text("shop,round,chosen,price\nb,1,1,9\nb,1,0,8\na,1,1,5\na,2,1,4\n")
+    ...     logs = read_logs(path, by="shop")
+    >>> {shop: log.n_rounds for shop, log in logs.items()}
+    {'b': 1, 'a': 2}
+    """
+    source = Path(path)
+    with named(source, "read"):
+        found = find_format(source)
+        if found.read_by is None:
+            raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
+        check_options(found, columns | {"by": by}, besides=("by",))
+        return found.read_by(source, by=by, **columns)
+
+
+def scan_log(
+    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], *, batch_rows: int = 100_000, **columns: Any
+) -> LogScan:
+    r"""Open a log without loading it.
+
+    Parameters
+    ----------
+    path
+        A file, a pattern such as `logs/*.parquet` (files in sorted order), or a list of files in their own order.
+    batch_rows
+        How many offered arms to hold at a time, about; a round is never split.
+    **columns
+        As for `read_log`.
+
+    Notes
+    -----
+    Long tables must have the rows of a round next to each other; rounds that straddle batches, row groups or files are
+    put together. A round that comes back is refused where the batch before it can tell, not where it returns later
+    still. `order_by` checks that times never fall, it does not sort. Levels of categories are gathered in a first pass
+    over those columns, unless `like` has them. Formats without batches are read one file at a time.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for day in (1, 2):
+    ...         _ = Path(folder, f"day{day}.csv").write_text(f"round,chosen,price\n{day},1,9\n{day},0,8\n")
+    ...     scan = scan_log(f"{folder}/*.csv")
+    ...     scan.feature_names, sum(log.n_rounds for log in scan), scan.read().n_rounds
+    (('price',), 2, 2)
+    """
+    paths = _files(path)
+    rows = as_whole(batch_rows, "batch_rows", least=1)
+    with named(paths[0], "read"):
+        found = find_format(paths[0])
+        check_options(found, columns)
+    for other in paths[1:]:
+        with named(other, "read"):
+            if find_format(other) is not found:
+                raise InputError(f"is not in the format of {paths[0]}, {found.name}: scan them apart")
+    if found.scan is None:
+        return LogScan(paths, WholeFiles(found, paths, rows, columns))
+    return LogScan(paths, found.scan(paths, batch_rows=rows, **columns))
+
+
+def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
+    """Write a log, whole or not at all: `.parquet` as it is, one row a round; `.csv` and `.jsonl` as a long table.
+
+    Parquet keeps everything. The others keep every value exactly, but have no place for types: float32 comes back as
+    float64, categories as the numbers that they became, unnamed rounds and features with the names that they were given
+    there, and in CSV ids that are all whole numbers as int64.
 
     Examples
     --------
@@ -73,53 +140,44 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
     (BanditLog(2 rounds, 1 to 2 arms, 3 features, float64), ['01', '02'])
     """
     target = Path(path)
-    with _named(target, "written"):
-        write = _writer(target, log)
-    with atomic_path(target) as temporary, _named(target, "written"):
+    with named(target, "written"):
+        if not as_log(log).n_rounds:
+            raise InputError("the log has no rounds: there is nothing to write")
+        write = find_writer(target).write
+        assert write is not None
+    with atomic_path(target) as temporary, named(target, "written"):
         write(log, temporary)
 
 
-@contextmanager
-def _named(path: Path, done: str) -> Iterator[None]:
-    """Put the file's name in front of what went wrong with it."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be {done} ({one_line(error)})") from error
+def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long: bool = False) -> None:
+    """Write a log that comes in parts, whole or not at all; with `long` Parquet has one row per offered arm.
+
+    No more than a part is held in memory where the format allows that.
+    """
+    target = Path(path)
+    with named(target, "written"):
+        found = find_writer(target, long=long)
+    with atomic_path(target) as temporary:
+        if found.write_parts is not None:
+            found.write_parts(logs, temporary)
+            return
+        log = joined(list(logs))
+        with named(target, "written"):
+            assert found.write is not None
+            found.write(log, temporary)
 
 
-def _candidates(path: Path) -> list[Format]:
-    name = path.name.lower()
-    candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
-    if not candidates:
-        known = sorted({suffix for one in FORMATS for suffix in one.suffixes})
-        raise InputError(f"has none of the known suffixes {', '.join(known)}: convert or rename it")
-    return candidates
-
-
-def _writer(path: Path, log: BanditLog) -> Callable[[BanditLog, Path], None]:
-    if not log.n_rounds:
-        raise InputError("the log has no rounds: there is nothing to write")
-    return next(one.write for one in _candidates(path) if one.write is not None)
-
-
-def _check_readable(path: Path) -> None:
-    if path.is_dir():
-        raise InputError("is a folder: name a file in it")
-    if not path.exists():
-        raise InputError("there is no such file: check the path")
-    if path.is_file() and not path.stat().st_size:
-        raise InputError("is empty: it should hold a log")
-
-
-def _check_options(found: Format, columns: dict[str, Any]) -> None:
-    taken = [name for name in inspect.signature(found.read).parameters if name != "path"]
-    for name, value in columns.items():
-        if name not in taken:
-            raise InputError(f"{found.name} has no option {name!r}: it takes {', '.join(taken)}")
-        if name == "features" and isinstance(value, str):
-            raise InputError(f"option 'features' is {value!r}: pass a list of columns")
-        if name != "features" and not isinstance(value, str | None):
-            raise InputError(f"option {name!r} is {value!r}: name a column")
+def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Files that a path, a pattern or a list stands for."""
+    if not isinstance(path, str | os.PathLike):
+        paths = [Path(one) for one in path]
+        if not paths:
+            raise InputError("there are no files to scan: name at least one")
+        return paths
+    name = os.fspath(path)
+    if Path(name).exists() or not glob.has_magic(name):
+        return [Path(name)]
+    found = sorted(map(Path, glob.glob(name, recursive=True)))  # noqa: PTH207  a pattern may begin at the root
+    if not found:
+        raise InputError(f"{name}: no file matches: check the pattern")
+    return found

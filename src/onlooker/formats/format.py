@@ -1,13 +1,36 @@
 """What a format is, and what the formats share: errors in one line, and no more memory than there is."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+import numpy as np
+
+from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
+from onlooker.types import Ids
+
+
+class Scanned(Protocol):
+    """A log that stays in its files: iterating gives it in parts of whole rounds, oldest first, as often as asked."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature, or None."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of the features that came from text, or None."""
+
+    def __iter__(self) -> Iterator[BanditLog]: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +45,44 @@ class Format:
     """Whether the content is this format's; the last format of a suffix is not asked."""
     read: Callable[..., BanditLog]
     """From a path and column options, the keyword arguments of this function, to a log."""
-    write: Callable[[BanditLog, Path], None] | None
-    """From a log to a file, or None where another format writes these suffixes."""
+    write: Callable[[BanditLog, Path], None] | None = None
+    """From a log to a file, or None where this format is only read."""
+    scan: Callable[..., Scanned] | None = None
+    """From a sequence of paths, a number `batch_rows` and the options of `read` to a log that is not loaded; None where
+    files are read whole, one after the other."""
+    write_parts: Callable[[Iterable[BanditLog], Path], None] | None = None
+    """From parts of a log, one after the other, to a file; None where a log is written from memory."""
+    read_by: Callable[..., dict[str, BanditLog]] | None = None
+    """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
+    folder: bool = False
+    """Whether such a log may be a folder; `recognises` is asked about every folder."""
+
+
+@contextmanager
+def named(path: Path, done: str) -> Iterator[None]:
+    """Put the file's name in front of what went wrong with it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be {done} ({one_line(error)})") from error
+
+
+def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:
+    """The rounds of each value of `by`, in order of first appearance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog(np.eye(3), offsets=[0, 1, 2, 3], chosen=[0, 0, 0])
+    >>> split_log(log, np.array(["b", "a", "b"]))
+    {'b': BanditLog(2 rounds, 1 arms, 3 features, float64), 'a': BanditLog(1 rounds, 1 arms, 3 features, float64)}
+    """
+    rounds: dict[str, list[int]] = {}
+    for t, value in enumerate(by.tolist()):
+        rounds.setdefault(str(value), []).append(t)
+    return {value: log[np.array(places)] for value, places in rounds.items()}
 
 
 def one_line(error: BaseException) -> str:

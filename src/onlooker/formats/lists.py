@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.encoding import is_number
 from onlooker.errors import InputError
 from onlooker.types import Features, Ids, Index
 
@@ -16,13 +17,6 @@ def is_list(type: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
-
-
-def is_number(type: Any) -> bool:
-    """Whether an Arrow type is that of a number that a feature can be."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(type) or pa.types.is_integer(type) or pa.types.is_boolean(type))
 
 
 def feature_type(type: Any, name: str) -> np.dtype[Any]:
@@ -67,7 +61,7 @@ def feature_rows(column: Any, name: str, first: int) -> tuple[Features, Index]:
     uneven = np.flatnonzero(widths != widths[:1])
     if len(uneven):
         place, odd, usual = _arm(int(uneven[0]), sizes, first), widths[uneven[0]], widths[0]
-        raise InputError(f"{place} has {odd} features, but round {first}, arm 0 has {usual}: make them the same")
+        raise InputError(f"{place} has {odd} features, but {round_place(first)}, arm 0 has {usual}: make them the same")
     values = arms.flatten()
     n_features = len(values) // max(1, len(arms))
     missing = _first_null(values)
@@ -85,7 +79,9 @@ def arm_ids(column: Any, name: str, sizes: Index, first: int) -> Ids:
     wrong = np.flatnonzero(found != sizes)
     if len(wrong):
         t = int(wrong[0])
-        raise InputError(f"round {first + t} has {found[t]} ids in column {name!r}, but offers {sizes[t]} arms")
+        raise InputError(
+            f"{round_place(first + t)} has {found[t]} ids in column {name!r}, but offers {sizes[t]} arms: give one each"
+        )
     ids = column.flatten()
     missing = _first_null(ids)
     if missing is not None:
@@ -97,8 +93,21 @@ def round_values(column: Any, name: str, first: int) -> NDArray[Any]:
     """One value per round, none missing."""
     missing = _first_null(column)
     if missing is not None:
-        raise InputError(f"round {first + missing} has nothing in column {name!r}: fill it in or leave the round out")
+        raise InputError(
+            f"{round_place(first + missing)} has nothing in column {name!r}: fill it in or leave the round out"
+        )
     return _plain(column)
+
+
+def round_place(t: int) -> str:
+    """Where a round stands, in words.
+
+    Examples
+    --------
+    >>> round_place(41)
+    'round 41 (counting from 0)'
+    """
+    return f"round {t} (counting from 0)"
 
 
 def _plain(column: Any) -> NDArray[Any]:
@@ -113,11 +122,13 @@ def _plain(column: Any) -> NDArray[Any]:
 def _list_sizes(column: Any, name: str, first: int) -> Index:
     missing = _first_null(column)
     if missing is not None:
-        raise InputError(f"round {first + missing} has nothing in column {name!r}: leave such rounds out")
+        raise InputError(f"{round_place(first + missing)} has nothing in column {name!r}: leave such rounds out")
     sizes = _lengths(column)
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        raise InputError(f"round {first + empty[0]} offers no arm in column {name!r}: leave such rounds out")
+        raise InputError(
+            f"{round_place(first + int(empty[0]))} offers no arm in column {name!r}: leave such rounds out"
+        )
     return sizes
 
 
@@ -137,4 +148,4 @@ def _arm(row: int, sizes: Index, first: int) -> str:
     """Where a row stands, in words."""
     ends = np.cumsum(sizes)
     t = int(np.searchsorted(ends, row, side="right"))
-    return f"round {first + t}, arm {row - (ends[t] - sizes[t])}"
+    return f"{round_place(first + t)}, arm {row - (ends[t] - sizes[t])}"

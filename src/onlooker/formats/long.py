@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from onlooker import ragged
+from onlooker.categories import Encoded
 from onlooker.errors import InputError
-from onlooker.formats.lists import is_number
-from onlooker.frames import OUTCOMES, ROW_NUMBER, check_columns, default_features
+from onlooker.formats.format import Format, Scanned, named, one_line, split_log
+from onlooker.frames import OUTCOMES, ROW_NUMBER, Columns, encoding_of, parts_of_table
 from onlooker.log import BanditLog, feature_labels
 from onlooker.types import Ids
 
@@ -19,46 +21,131 @@ ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 """What the columns are called unless the reader is told otherwise."""
 
 
-def arm_column(names: Sequence[str], arm: str | None) -> str | None:
-    """Column of the arms' ids: the one asked for, or else `arm` where there is one."""
-    return ARM if arm is None and ARM in names else arm
+class Source(Protocol):
+    """A file that holds a long table."""
+
+    path: Path
+    """Where it is."""
+    names: list[str]
+    """Its columns."""
+    text_ids: bool
+    """Whether ids come as text that may stand for whole numbers."""
+
+    def table(self, columns: Columns) -> Any:
+        """The columns that are needed, or all where features are not named, as an Arrow table."""
+
+    def schema(self, columns: Columns) -> Any:
+        """Names and types that `batches` would give."""
+
+    def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
+        """Some columns as Arrow record batches, of about as many rows where the format allows."""
 
 
-def feature_columns(schema: Any, keys: Sequence[str | None]) -> list[str]:
-    """Columns of an Arrow schema that are features unless the user names them."""
-    return default_features({field.name: is_number(field.type) for field in schema}, keys)
-
-
-def check_table(
-    names: Sequence[str],
+def long_format(
     *,
-    round: str,
-    chosen: str,
-    arm: str | None,
-    features: Sequence[str] | None,
-    order_by: str | None,
-) -> list[str]:
-    """Every wanted column is there, and no column is there twice; give those that are no features."""
-    wanted = {"round": round, "chosen": chosen, "arm": arm, "order_by": order_by}
-    check_columns(names, wanted)
-    for name in features or ():
-        check_columns(names, {"features": name})
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"has the column {twice[0]!r} twice: rename one of them")
-    return [name for name in wanted.values() if name is not None]
+    name: str,
+    suffixes: tuple[str, ...],
+    source: Callable[[Path], Source],
+    write_parts: Callable[[Iterable[BanditLog], Path], None] | None,
+) -> Format:
+    """The format of files that `source` opens and `write_parts` writes."""
+
+    def open_table(path: Path, columns: Columns) -> tuple[Any, Columns]:
+        opened = source(path)
+        columns = with_arm(opened.names, columns)
+        columns.check(opened.names)
+        table = opened.table(columns)
+        check_text(table)
+        return table, columns
+
+    def read(
+        path: Path,
+        *,
+        round: str = ROUND,
+        chosen: str = CHOSEN,
+        arm: str | None = None,
+        features: Sequence[str] | None = None,
+        order_by: str | None = None,
+        categories: Sequence[str] | None = None,
+        like: Encoded | None = None,
+    ) -> BanditLog:
+        wanted = Columns(
+            round=round,
+            chosen=chosen,
+            arm=arm,
+            features=features,
+            order_by=order_by,
+            categories=categories,
+            like=like,
+        )
+        table, columns = open_table(path, wanted)
+        return BanditLog.from_parts(parts_of_table(table, columns, encoding_of(table, columns)))
+
+    def read_by(path: Path, *, by: str, **options: Any) -> dict[str, BanditLog]:
+        table, columns = open_table(path, Columns(by=by, **options))
+        parts = parts_of_table(table, columns, encoding_of(table, columns))
+        assert parts.by is not None
+        return split_log(BanditLog.from_parts(parts), parts.by)
+
+    def scan(paths: Sequence[Path], *, batch_rows: int, **options: Any) -> Scanned:
+        from onlooker.formats.long_scan import LongScan
+
+        sources = []
+        for path in paths:
+            with named(path, "read"):
+                sources.append(source(path))
+        return LongScan(sources, Columns(**options), batch_rows)
+
+    return Format(
+        name=name,
+        suffixes=suffixes,
+        recognises=lambda _: True,
+        read=read,
+        write=None if write_parts is None else lambda log, path: write_parts([log], path),
+        read_by=read_by,
+        scan=scan,
+        write_parts=write_parts,
+    )
 
 
-def long_tables(log: BanditLog) -> Iterator[Any]:
-    """The log as Arrow tables of whole rounds; round and feature names are made up where there are none."""
+def with_arm(names: Sequence[str], columns: Columns) -> Columns:
+    """Take the column `arm` for the arms' ids where there is one and no other is named."""
+    return replace(columns, arm=ARM) if columns.arm is None and ARM in names else columns
+
+
+def check_text(table: Any) -> None:
+    """Refuse text that is not UTF-8, which Arrow passes on."""
+    import pyarrow as pa
+
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise InputError(f"column {name!r} is not text in UTF-8 ({one_line(error)}): write it anew") from error
+
+
+def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:
+    """Logs as Arrow tables of whole rounds, about `values` features each; names are made up where there are none.
+
+    `widen` makes float32 float64: the shortest text of 0.1 as float32 would come back as another float64.
+    """
+    first_round = 0
+    for log in logs:
+        yield from _tables(log, first_round, values, widen=widen)
+        first_round += log.n_rounds
+
+
+def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> Iterator[Any]:
     import pyarrow as pa
 
     features = feature_labels(log.feature_names, log.n_features)
-    ids = np.arange(log.n_rounds) if log.round_ids is None else log.round_ids
+    ids = np.arange(first_round, first_round + log.n_rounds) if log.round_ids is None else log.round_ids
     rounds = id_array(ids, "round_ids")
     arms = None if log.arm_ids is None else id_array(log.arm_ids, "arm_ids")
     _check_writable(features, rounds, arms)
-    for start, stop in ragged.blocks(log.offsets, log.n_features):
+    for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
         chosen = np.zeros(len(part.features), dtype=np.int8)
         chosen[part.chosen_rows] = 1
@@ -66,8 +153,7 @@ def long_tables(log: BanditLog) -> Iterator[Any]:
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
         columns[CHOSEN] = pa.array(chosen)
-        # float32 is widened: the shortest text of 0.1 as float32 would come back as another float64.
-        rows = part.features.astype(np.float64, copy=False)
+        rows = part.features.astype(np.float64, copy=False) if widen else part.features
         yield pa.table(columns | {name: pa.array(rows[:, j]) for j, name in enumerate(features)})
 
 

@@ -1,52 +1,189 @@
 """Long CSV: one row per offered arm, a header, columns parted by comma, semicolon or tab."""
 
+from __future__ import annotations
+
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from onlooker.encoding import place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.format import Format, arrow_errors
+from onlooker.formats.compressed import is_compressed, open_bytes, open_text
+from onlooker.formats.format import one_line
+from onlooker.formats.id_columns import as_whole_ids
+from onlooker.frames import Columns
 from onlooker.log import BanditLog
 
 _HEAD = 1000
 """Rows that decide whether a column of text was meant to hold numbers."""
+_GAPS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "true", "false", "True", "False", "inf", "-inf"]
+"""Text that Arrow takes for a number, a truth or a gap besides."""
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
-def read(
-    path: Path,
-    *,
-    round: str = long.ROUND,
-    chosen: str = long.CHOSEN,
-    arm: str | None = None,
-    features: Sequence[str] | None = None,
-    order_by: str | None = None,
-) -> BanditLog:
-    """See `BanditLog.from_frame`; ids are whole numbers where every one is written as such, else text."""
-    header, delimiter = _header(path)
-    arm = long.arm_column(header, arm)
-    keys = long.check_table(header, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
-    ids = [name for name in (round, arm) if name is not None]
-    with arrow_errors("CSV"):
-        table = _read_table(path, delimiter, keys, ids, features)
-        for name in ids:
-            table = table.set_column(table.schema.get_field_index(name), name, _ids(table[name], name))
-    names = long.feature_columns(table.schema, keys) if features is None else list(features)
-    return BanditLog.from_frame(table, round=round, chosen=chosen, arm=arm, features=names, order_by=order_by)
+class CsvSource:
+    """A CSV file: ids are whole numbers where every one is written as such, else text."""
+
+    text_ids = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names, self._delimiter = _header(path)
+
+    def table(self, columns: Columns) -> Any:
+        """The columns that are needed, as an Arrow table."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        named, fixed = columns.named, self._texts(columns)
+        types = {
+            name: kind
+            for name, kind in self._types(columns).items()
+            # What begins as fractions may turn out to be text, which is told below.
+            if name in fixed or (name in self._whole and name not in columns.keys)
+        }
+        included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
+        conversion = pc.ConvertOptions(column_types=types, include_columns=included)
+        try:
+            with self._opened() as file:
+                table = pc.read_csv(file, parse_options=self._parsing(), convert_options=conversion)
+        except pa.ArrowInvalid as error:
+            raise self._blame(columns, error) from error
+        for j, name in enumerate(table.column_names):
+            if name in _ids(columns):
+                table = table.set_column(j, name, as_whole_ids(table[name], name))
+            elif name not in columns.keys and pa.types.is_string(table[name].type):
+                if name not in fixed and name not in (named or ()):
+                    _check_text(table[name], name)
+                table = table.set_column(j, name, _without_blanks(table[name]))
+        return table
+
+    def schema(self, columns: Columns) -> Any:
+        """Names and types: those of the first block, but numbers float64 even if the first look whole."""
+        import pyarrow as pa
+
+        return pa.schema(self._types(columns))
+
+    def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:  # noqa: ARG002  blocks are bytes
+        """Some columns as Arrow record batches, a megabyte of text each; ids stay text."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        types = self._types(columns)
+        conversion = pc.ConvertOptions(column_types=types, include_columns=list(names))
+        texts = [name for name in names if name not in columns.keys and pa.types.is_string(types[name])]
+        try:
+            with (
+                self._opened() as file,
+                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
+            ):
+                for number, batch in enumerate(reader):
+                    if not number:
+                        self._check_words(batch, columns)
+                    for name in texts:
+                        at = batch.schema.get_field_index(name)
+                        batch = batch.set_column(at, name, _without_blanks(batch[name]))  # noqa: PLW2901  gaps marked
+                    yield batch
+        except pa.ArrowInvalid as error:
+            raise self._blame(columns, error) from error
+
+    def _check_words(self, batch: Any, columns: Columns) -> None:
+        """A stray word must not make text of a column of picks, or of one that is not known to be text."""
+        import pyarrow as pa
+
+        for field in batch.schema:
+            if not pa.types.is_string(field.type) or field.name in self._texts(columns):
+                continue
+            if field.name == columns.chosen and (row := _stray(batch[field.name])) >= 0:
+                found = batch[field.name][row].as_py()[:40]
+                raise InputError(
+                    f"column {field.name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for others"
+                )
+            if columns.named is None and field.name not in columns.keys:
+                _check_text(batch[field.name], field.name)
+
+    def _types(self, columns: Columns) -> dict[str, Any]:
+        """Type of every column, as its first block and the user have it."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        texts = dict.fromkeys(self._texts(columns), pa.string())
+        conversion = pc.ConvertOptions(column_types=texts)
+        try:
+            with (
+                self._opened() as file,
+                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as head,
+            ):
+                types = {field.name: field.type for field in head.schema}
+                if not any(map(len, head)):
+                    raise InputError("the table has no rows: nothing was offered")
+        except pa.ArrowInvalid as error:
+            raise _unreadable(error) from error
+        self._whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+        return types | {name: pa.float64() for name in self._whole if name not in columns.keys}
+
+    def _blame(self, columns: Columns, error: Exception) -> InputError:
+        """Find the row behind an error of Arrow's, which does not always say: read everything as text."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        types = self._types(columns)
+        conversion = pc.ConvertOptions(column_types=dict.fromkeys(types, pa.string()))
+        numbers = [name for name, kind in types.items() if not pa.types.is_string(kind)]
+        rows = 0
+        try:
+            with (
+                self._opened() as file,
+                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
+            ):
+                for batch in reader:
+                    for name in numbers:
+                        row = _stray(batch[name])
+                        if row >= 0:
+                            found, at = batch[name][row].as_py()[:40], place(rows + row)
+                            return InputError(f"column {name!r}, {at} is {found!r}, not a number: mend it")
+                    rows += len(batch)
+        except pa.ArrowInvalid as serial:
+            return _unreadable(serial)
+        return _unreadable(error)
+
+    def _texts(self, columns: Columns) -> list[str]:
+        """Columns that are text however they look."""
+        known = columns.like.categories if columns.like is not None else None
+        return [*_ids(columns), *(columns.categories or ()), *(known or ())]
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+
+        # Arrow reads plain files in larger pieces than Python would hand to it.
+        return open_bytes(self.path) if is_compressed(self.path) else pa.OSFile(str(self.path))
+
+    def _parsing(self) -> Any:
+        import pyarrow.csv as pc
+
+        return pc.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
 
 
-def write(log: BanditLog, path: Path) -> None:
+def write_parts(logs: Iterable[BanditLog], path: Path, *, compress: bool = False) -> None:
     """Write every value so that it reads back exactly."""
+    import pyarrow as pa
     import pyarrow.csv as pc
 
-    tables = long.long_tables(log)
-    first = next(tables)
-    with pc.CSVWriter(path, first.schema) as writer:
-        writer.write_table(first)
-        for table in tables:
+    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
+        writer = None
+        for table in long.long_tables(logs, widen=True):
+            if writer is None:
+                writer = pc.CSVWriter(file, table.schema)
             writer.write_table(table)
+        if writer is not None:
+            writer.close()
+
+
+def _ids(columns: Columns) -> list[str]:
+    return [name for name in (columns.round, columns.arm, columns.by) if name is not None]
 
 
 def _header(path: Path) -> tuple[list[str], str]:
@@ -54,36 +191,27 @@ def _header(path: Path) -> tuple[list[str], str]:
     parted: list[tuple[list[str], str]] = []
     for delimiter in (",", ";", "\t"):
         try:
-            with open(path, encoding="utf-8-sig", newline="") as file:
+            with open_text(path) as file:
                 parted.append((next(csv.reader(file, delimiter=delimiter), []), delimiter))
         except UnicodeDecodeError as error:
             raise InputError("is not text in UTF-8: save it as CSV in that encoding") from error
         except csv.Error as error:
-            raise InputError(f"cannot be read as CSV ({error})") from error
+            raise InputError(f"cannot be read as CSV ({error}): its first line should name the columns") from error
     return max(parted, key=lambda part: len(part[0]))
 
 
-def _read_table(
-    path: Path, delimiter: str, keys: Sequence[str], ids: Sequence[str], features: Sequence[str] | None
-) -> Any:
-    """Read the columns that are needed: ids as text, and numbers as float64 even if the first look whole."""
+def _stray(column: Any) -> int:
+    """First row that Arrow does not take for a number, a truth or a gap, or -1."""
     import pyarrow as pa
-    import pyarrow.csv as pc
+    import pyarrow.compute as pc
 
-    parsing = pc.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    types = dict.fromkeys(ids, pa.string())
-    included = None if features is None else list(dict.fromkeys([*keys, *features]))
-    conversion = pc.ConvertOptions(column_types=types, include_columns=included)
-    with pc.open_csv(path, parse_options=parsing, convert_options=conversion) as head:
-        others = [field for field in head.schema if field.name not in keys]
-    types |= {field.name: pa.float64() for field in others if pa.types.is_integer(field.type)}
-    conversion = pc.ConvertOptions(column_types=types, include_columns=included)
-    table = pc.read_csv(path, parse_options=parsing, convert_options=conversion)
-    if features is None:
-        for name in table.column_names:
-            if name not in keys and pa.types.is_string(table[name].type):
-                _check_text(table[name], name)
-    return table
+    fits = pc.or_(pc.match_substring_regex(column, _NUMBER), pc.is_in(column, pa.array(_GAPS)))
+    row: int = pc.index(fits, value=False).as_py()
+    return row
+
+
+def _unreadable(error: Exception) -> InputError:
+    return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
 
 
 def _check_text(column: Any, name: str) -> None:
@@ -94,32 +222,19 @@ def _check_text(column: Any, name: str) -> None:
     if 2 * (pc.sum(head).as_py() or 0) > len(head):
         row = pc.index(pc.match_substring_regex(column, _NUMBER), value=False).as_py()
         raise InputError(
-            f"column {name!r}, row {row} is {column[row].as_py()!r}, not a number: mend it or name the features"
+            f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: mend it or name it as a category"
         )
 
 
-def _ids(column: Any, name: str) -> Any:
-    """Whole numbers where that loses nothing ("01" stays text), else the text itself."""
-    import pyarrow as pa
+def _without_blanks(column: Any) -> Any:
+    """A blank is a gap, as it is among numbers."""
     import pyarrow.compute as pc
 
-    blank = pc.index(column, value="").as_py()
-    if blank >= 0:
-        raise InputError(f"column {name!r}, row {blank} is missing: fill it in or leave the round out")
-    for whole in (pa.int64(), pa.uint64()):
-        try:
-            numbers = column.cast(whole)
-        except pa.ArrowInvalid:
-            continue
-        if numbers.cast(pa.string()).equals(column):
-            return numbers
-    return column
+    return pc.if_else(pc.equal(column, ""), None, column) if pc.index(column, value="").as_py() >= 0 else column
 
 
-FORMAT = Format(
-    name="long CSV",
-    suffixes=(".csv",),
-    recognises=lambda _: True,
-    read=read,
-    write=write,
+FORMAT = long.long_format(name="long CSV", suffixes=(".csv",), source=CsvSource, write_parts=write_parts)
+GZIPPED = long.long_format(
+    name="long CSV", suffixes=(".csv.gz",), source=CsvSource, write_parts=partial(write_parts, compress=True)
 )
+TABBED = long.long_format(name="long CSV", suffixes=(".tsv", ".tsv.gz"), source=CsvSource, write_parts=None)

@@ -1,40 +1,74 @@
 """Long Parquet: one row per offered arm, one column per feature."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from onlooker.formats import long
-from onlooker.formats.format import Format, arrow_errors, check_memory
+from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.frames import Columns, feature_columns
 from onlooker.log import BanditLog
 
+_GROUP_VALUES = 1 << 21
+"""Feature values in a row group: 16 MB, so that a part of a scan makes few of them."""
 
-def read(
-    path: Path,
-    *,
-    round: str = long.ROUND,
-    chosen: str = long.CHOSEN,
-    arm: str | None = None,
-    features: Sequence[str] | None = None,
-    order_by: str | None = None,
-) -> BanditLog:
-    """See `BanditLog.from_frame`; only the columns that are needed are read."""
+
+class ParquetSource:
+    """A Parquet file; only the columns that are needed are read."""
+
+    text_ids = False
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self.path = path
+        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+            self._metadata, self._schema = file.metadata, file.schema_arrow
+        self.names: list[str] = self._schema.names
+
+    def table(self, columns: Columns) -> Any:
+        """The columns that are needed, as an Arrow table."""
+        import pyarrow.parquet as pq
+
+        named = columns.named
+        names = feature_columns(self._schema, columns)[0] if named is None else named
+        wanted = list(dict.fromkeys([*columns.keys, *names]))
+        # Once as columns and once as rows.
+        check_memory(2 * 8 * self._metadata.num_rows * len(wanted))
+        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+            return file.read(columns=wanted)
+
+    def schema(self, _columns: Columns) -> Any:
+        """Names and types, as the file declares them."""
+        return self._schema
+
+    def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
+        """Some columns as Arrow record batches."""
+        import pyarrow.parquet as pq
+
+        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+            yield from file.iter_batches(batch_size=rows, columns=list(names))
+
+
+def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
+    """Write logs one after the other, row groups of whole rounds."""
     import pyarrow.parquet as pq
 
-    with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
-        arm = long.arm_column(schema.names, arm)
-        keys = long.check_table(schema.names, round=round, chosen=chosen, arm=arm, features=features, order_by=order_by)
-        names = long.feature_columns(schema, keys) if features is None else list(features)
-        # Once as columns and once as rows.
-        check_memory(2 * 8 * file.metadata.num_rows * (len(names) + len(keys)))
-        table = file.read(columns=[*keys, *names])
-    return BanditLog.from_frame(table, round=round, chosen=chosen, arm=arm, features=names, order_by=order_by)
+    writer = None
+    try:
+        for table in long.long_tables(logs, widen=False, values=_GROUP_VALUES):
+            if writer is None:
+                # Most feature values differ: dictionaries would be filled and thrown away again.
+                keys = [name for name in table.column_names if name in {long.ROUND, long.ARM}]
+                writer = pq.ParquetWriter(path, table.schema, use_dictionary=keys)
+            writer.write_table(table)
+    finally:
+        if writer is not None:
+            writer.close()
 
 
-FORMAT = Format(
-    name="long Parquet",
-    suffixes=(".parquet", ".pq"),
-    recognises=lambda _: True,
-    read=read,
-    write=None,
+FORMAT = long.long_format(
+    name="long Parquet", suffixes=(".parquet", ".pq"), source=ParquetSource, write_parts=write_parts
 )

@@ -11,17 +11,41 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.errors import InputError
 from onlooker.formats import lists
-from onlooker.log import BanditLog
 from onlooker.threads import ordered_map
 from onlooker.types import Features, Ids, Index
 
 
+@dataclass(frozen=True, kw_only=True)
+class NestedColumns:
+    """Which columns of a nested table mean what."""
+
+    arms: str
+    """Features of the arms on offer: a list of lists."""
+    chosen: str
+    """Position of the pick."""
+    round: str | None = None
+    """Id of the round."""
+    arm: str | None = None
+    """Ids of the arms: a list."""
+    order_by: str | None = None
+    """Time of the round."""
+    by: str | None = None
+    """Which of several learners or restarts the round belongs to."""
+
+    @property
+    def names(self) -> list[str]:
+        """Columns that are read, each once."""
+        every = (self.arms, self.chosen, self.round, self.arm, self.order_by, self.by)
+        return list(dict.fromkeys(name for name in every if name is not None))
+
+
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """The rounds of one row group."""
+    """Some rounds of a nested table."""
 
     features: Features
     """One row per offered arm, shape (rows, d)."""
@@ -33,16 +57,41 @@ class Rounds:
     """One id per round, or None."""
     arm_ids: Ids | None
     """One id per row, or None."""
+    times: NDArray[Any] | None
+    """Time of every round, or None."""
+    by: Ids | None
+    """What each round belongs to, or None."""
+
+    @classmethod
+    def of_table(cls, table: Any, columns: NestedColumns, first: int) -> Rounds:
+        """Take an Arrow table apart whose first row is round `first`."""
+        arrays = {name: _combined(table[name]) for name in columns.names}
+        features, sizes = lists.feature_rows(arrays[columns.arms], columns.arms, first)
+
+        def values(name: str | None) -> NDArray[Any] | None:
+            return None if name is None else lists.round_values(arrays[name], name, first)
+
+        return cls(
+            features,
+            sizes,
+            lists.round_values(arrays[columns.chosen], columns.chosen, first).astype(np.int64, copy=False),
+            values(columns.round),
+            None if columns.arm is None else lists.arm_ids(arrays[columns.arm], columns.arm, sizes, first),
+            values(columns.order_by),
+            values(columns.by),
+        )
+
+    @property
+    def offsets(self) -> Index:
+        """Where each round's rows begin."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
 
 
 class RowGroups:
     """The row groups of a file, and what its columns mean."""
 
-    def __init__(
-        self, path: Path, metadata: Any, *, arms: str, chosen: str, round: str | None, arm: str | None
-    ) -> None:
-        self._path, self._metadata = path, metadata
-        self._arms, self._chosen, self._round, self._arm = arms, chosen, round, arm
+    def __init__(self, path: Path, metadata: Any, columns: NestedColumns) -> None:
+        self._path, self._metadata, self._columns = path, metadata, columns
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._first_round = np.cumsum([0, *sizes]).tolist()
 
@@ -53,56 +102,50 @@ class RowGroups:
         """Read row group `i`; the file is opened anew, so that threads can read side by side."""
         import pyarrow.parquet as pq
 
-        names = [name for name in (self._arms, self._chosen, self._round, self._arm) if name is not None]
         with pq.ParquetFile(self._path, metadata=self._metadata) as file:
-            table = file.read_row_group(i, columns=names, use_threads=False)
-        columns = {name: table[name].combine_chunks() for name in names}
-        first = self._first_round[i]
-        features, sizes = lists.feature_rows(columns[self._arms], self._arms, first)
-        return Rounds(
-            features,
-            sizes,
-            lists.round_values(columns[self._chosen], self._chosen, first).astype(np.int64, copy=False),
-            None if self._round is None else lists.round_values(columns[self._round], self._round, first),
-            None if self._arm is None else lists.arm_ids(columns[self._arm], self._arm, sizes, first),
-        )
+            table = file.read_row_group(i, columns=self._columns.names, use_threads=False)
+        return Rounds.of_table(table, self._columns, self._first_round[i])
 
 
-def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any], feature_names: Sequence[str] | None) -> BanditLog:
+def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any]) -> Rounds:
     """Lay the row groups end to end in one array of `n_values` features, which is what the file declares."""
     rows: Features | None = None
     filled = 0
-    sizes: list[Index] = []
-    chosen: list[Index] = []
-    round_ids: list[Ids] = []
-    arm_ids: list[Ids] = []
+    parts: list[Rounds] = []
     for part in ordered_map(groups.read, range(len(groups))):
         width = part.features.shape[1]
         if rows is None:
             rows = np.empty((n_values // max(1, width), width), dtype=dtype)
         if width != rows.shape[1]:
-            t = sum(map(len, sizes))
-            raise InputError(f"round {t} has {width} features, but round 0 has {rows.shape[1]}: make them the same")
+            place = lists.round_place(sum(len(part.sizes) for part in parts))
+            raise InputError(f"{place} has {width} features, but round 0 has {rows.shape[1]}: make them the same")
         end = filled + len(part.features)
         if end > len(rows):
             break
         rows[filled:end] = part.features
         filled = end
-        sizes.append(part.sizes)
-        chosen.append(part.chosen)
-        if part.round_ids is not None:
-            round_ids.append(part.round_ids)
-        if part.arm_ids is not None:
-            arm_ids.append(part.arm_ids)
+        parts.append(Rounds(rows[:0], part.sizes, part.chosen, part.round_ids, part.arm_ids, part.times, part.by))
     if rows is None or not filled:
         raise InputError("holds no rounds: nothing was offered")
     if filled != len(rows):
         raise InputError("holds other numbers of arms than it declares: write it again")
-    return BanditLog(
+    return Rounds(
         rows,
-        np.concatenate([[0], np.cumsum(np.concatenate(sizes))]),
-        np.concatenate(chosen),
-        feature_names=feature_names,
-        round_ids=np.concatenate(round_ids) if round_ids else None,
-        arm_ids=np.concatenate(arm_ids) if arm_ids else None,
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.chosen for part in parts]),
+        _joined([part.round_ids for part in parts]),
+        _joined([part.arm_ids for part in parts]),
+        _joined([part.times for part in parts]),
+        _joined([part.by for part in parts]),
     )
+
+
+def _joined(arrays: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [array for array in arrays if array is not None]
+    return np.concatenate(known) if known else None
+
+
+def _combined(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

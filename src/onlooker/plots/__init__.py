@@ -1,8 +1,20 @@
 """Charts as plain data, and the renderers that draw them."""
 
 from onlooker.plots.curves import burn_in_curves
+from onlooker.plots.diagnosis import diagnosis_charts
 from onlooker.plots.draw import to_png, to_svg
 from onlooker.plots.figure import Chart, Level, Mark, Series
 from onlooker.plots.sheet import sheet_png, sheet_svg
 
-__all__ = ["Chart", "Level", "Mark", "Series", "burn_in_curves", "sheet_png", "sheet_svg", "to_png", "to_svg"]
+__all__ = [
+    "Chart",
+    "Level",
+    "Mark",
+    "Series",
+    "burn_in_curves",
+    "diagnosis_charts",
+    "sheet_png",
+    "sheet_svg",
+    "to_png",
+    "to_svg",
+]

@@ -1,0 +1,68 @@
+"""`onlooker convert`: a log from any format that is read to any that is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import print_json
+from onlooker.cli.opening import open_log, open_scan
+
+if TYPE_CHECKING:
+    from onlooker.formats import LogScan
+    from onlooker.log import BanditLog
+
+
+@click.command()
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT")
+@click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one a round.")
+@click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row a round.")
+@options.column_options
+@options.as_json
+def convert(source: str, target: str, as_long: bool, as_json: bool, **columns: Any) -> None:
+    """Write the log IN to OUT, whose suffix says how.
+
+    IN may be a pattern such as "logs/*.csv", in quotes. A file larger than memory is converted a part at a time, unless
+    --order-by has to sort it first.
+
+    Example: onlooker convert trips.csv log.parquet --round trip --chosen taken
+    """
+    from onlooker.formats import write_parts
+    from onlooker.formats.registry import check_writable
+
+    check_writable(target, long=as_long)
+    counted: _Counted
+    if columns["order_by"]:
+        log, assumed = open_log(source, columns)
+        counted = _Counted([log])
+    else:
+        scan, assumed = open_scan(source, columns)
+        counted = _Counted(scan)
+    write_parts(counted, target, long=as_long)
+    if as_json:
+        counts = {"rounds": counted.rounds, "arms": counted.rows, "features": counted.features}
+        print_json({"in": source, "out": target, "assumed": assumed, **counts})
+        return
+    click.echo(
+        f"{source} ({'; '.join(assumed)}) -> {target}: {counted.rounds} rounds, {counted.rows} offered arms, "
+        f"{counted.features} features"
+    )
+
+
+class _Counted:
+    """Counts what passes through."""
+
+    def __init__(self, parts: LogScan | list[BanditLog]) -> None:
+        self._parts = parts
+        self.rounds = self.rows = self.features = 0
+
+    def __iter__(self) -> Iterator[BanditLog]:
+        for log in self._parts:
+            self.rounds += log.n_rounds
+            self.rows += len(log.features)
+            self.features = log.n_features
+            yield log

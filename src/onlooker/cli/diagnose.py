@@ -1,0 +1,59 @@
+"""`onlooker diagnose`: whether and since when the learner behind a log has settled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.opening import open_log, open_logs, print_assumptions
+
+if TYPE_CHECKING:
+    from onlooker.log import BanditLog
+
+
+@click.command()
+@click.argument("log")
+@click.option("--bins", default=10, show_default=True, help="Equal stretches of time to compare.")
+@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each is diagnosed on its own.")
+@options.column_options
+@options.as_json
+def diagnose(log: str, bins: int, level: float, by: str | None, as_json: bool, **columns: Any) -> None:
+    """Say whether and since when the learner behind LOG has settled, or whether it explores, drifts or just guesses.
+
+    Examples: onlooker diagnose log.parquet; onlooker diagnose log.csv --by shop --order-by time
+    """
+    from onlooker import diagnosis
+
+    logs, assumed = _opened(log, by, columns)
+    for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
+        prepare_kernels(dtype)
+    found = {}
+    with progress_bar("diagnosing") as progress:
+        for name, rounds in logs.items():
+            found[name] = diagnosis.diagnose(rounds, bins, level=level)
+            if progress is not None:
+                progress(len(found), len(logs))
+    if as_json and by is None:
+        print_json({"log": log, "assumed": assumed, **found[""].to_dict()})
+        return
+    if as_json:
+        diagnoses = {name: one.to_dict() for name, one in found.items()}
+        print_json({"log": log, "by": by, "assumed": assumed, "diagnoses": diagnoses})
+        return
+    for name, one in found.items():
+        click.echo(f"{one!r}\n" if by is None else f"{by} {name}: {one!r}\n")
+    for name, rounds in logs.items():
+        click.echo(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
+    print_assumptions(assumed)
+
+
+def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str]]:
+    """The logs by name, a single one without; and what was assumed about them."""
+    if by is not None:
+        return open_logs(path, by, columns)
+    log, assumed = open_log(path, columns)
+    return {"": log}, assumed

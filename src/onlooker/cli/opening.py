@@ -1,0 +1,108 @@
+"""Opening the log that a command names, and saying what was assumed about it."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.errors import ColumnsLeftOutWarning, OnlookerWarning
+
+if TYPE_CHECKING:
+    from onlooker.formats import LogScan
+    from onlooker.log import BanditLog
+
+
+def open_log(path: str, columns: dict[str, Any]) -> tuple[BanditLog, list[str]]:
+    """Read a log with the column options that were given; say what was assumed about the rest, a line each."""
+    from onlooker.formats import read_log
+
+    with _left_out() as told:
+        log = read_log(path, **given(columns))
+    return log, [*assumptions(path, columns, log), *told]
+
+
+def open_logs(path: str, by: str, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str]]:
+    """Read the logs that column `by` tells apart; say what was assumed, a line each."""
+    from onlooker.formats import read_logs
+
+    with _left_out() as told:
+        logs = read_logs(path, by, **given(columns))
+    return logs, [*assumptions(path, columns, next(iter(logs.values()))), *told]
+
+
+def open_scan(path: str, columns: dict[str, Any]) -> tuple[LogScan, list[str]]:
+    """Open a log without loading it; say what was assumed, a line each."""
+    from onlooker.formats import scan_log
+
+    with _left_out() as told:
+        scan = scan_log(path, **given(columns))
+    return scan, [*assumptions(str(scan.paths[0]), columns, scan), *told]
+
+
+def given(columns: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as `read_log` takes them."""
+    found: dict[str, Any] = {}
+    for name, value in columns.items():
+        if value:
+            found[name] = list(value) if isinstance(value, tuple) else value
+    if "like" in found:
+        from onlooker.policy import LinearPolicy
+
+        found["like"] = LinearPolicy.load(found["like"])
+    return found
+
+
+def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) -> list[str]:
+    """What a log was taken to be: its format, its columns, its features and its categories."""
+    from onlooker.formats.registry import find_format
+
+    found = find_format(Path(path))
+    taken = inspect.signature(found.read).parameters
+    meanings = {
+        "rounds": columns.get("round") or _default(taken, "round"),
+        "picks": columns.get("chosen") or _default(taken, "chosen"),
+        "arms": columns.get("arm"),
+        "time": columns.get("order_by"),
+    }
+    known = ", ".join(f"{meaning} from {name!r}" for meaning, name in meanings.items() if name)
+    lines = [f"read as {found.name}" + (f": {known}" if known else "")]
+    if log.feature_names is not None:
+        shown = ", ".join(map(repr, log.feature_names[:5]))
+        more = f" and {len(log.feature_names) - 5} more" if len(log.feature_names) > 5 else ""
+        lines.append(f"{log.n_features} features: {shown}{more}")
+    else:
+        lines.append(f"{log.n_features} features without names")
+    for column, levels in (log.categories or {}).items():
+        lines.append(f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}")
+    return lines
+
+
+def _default(taken: Any, name: str) -> str | None:
+    default = taken[name].default if name in taken else None
+    return default if isinstance(default, str) else None
+
+
+@contextmanager
+def _left_out() -> Iterator[list[str]]:
+    """Gather what is said about columns that were left out; other warnings go their way."""
+    told: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OnlookerWarning)
+        yield told
+    for warning in caught:
+        if issubclass(warning.category, ColumnsLeftOutWarning):
+            told.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def print_assumptions(lines: list[str]) -> None:
+    """Say on the terminal what was assumed."""
+    for line in lines:
+        click.echo(f"  {line}")

@@ -1,0 +1,137 @@
+"""Appendix A's two diagnostics on one log: predictability over time, and whether the late policy fits late rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from onlooker import ragged
+from onlooker.diagnosis.policies import FAST, Flags, Foretold, cross_foretell, imitate
+from onlooker.log import BanditLog
+from onlooker.types import Matrix
+
+EARLY_PART = 0.3
+"""The first and the last so much of the bins are compared, as in the paper."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval."""
+
+    value: float
+    """Best guess."""
+    low: float
+    """Lower end of the interval."""
+    high: float
+    """Upper end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bin:
+    """A stretch of time; agreement is the part of the picks that a policy foretells."""
+
+    start: int
+    """First round."""
+    stop: int
+    """Round after the last."""
+    choices: int
+    """Rounds that offer two arms or more: only those are looked at."""
+    chance: float
+    """Agreement of guessing."""
+    own: Estimate
+    """Predictability: agreement of a policy fitted to four fifths of the bin, on the rest; every fifth has its turn."""
+    late: Estimate
+    """Agreement of the policy of the log's last 30%, fitted without the rounds that it foretells."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Diagnostics:
+    """What the paper's diagnostics give."""
+
+    bins: tuple[Bin, ...]
+    """Earliest first."""
+    matrix: Matrix
+    """Agreement of the policy fitted to bin i with the picks of bin j, shape (bins, bins); own rounds are held out."""
+    predictability_rise: Estimate
+    """Predictability of the last 30% of the bins less that of the first 30%."""
+    late_gap: Estimate
+    """The late policy's agreement with the last 30% of the bins less that with the first 30%."""
+
+
+def find_diagnostics(
+    log: BanditLog, bounds: list[int], rounds: list[int], final: Foretold, level: float
+) -> Diagnostics:
+    """Measure every bin between `bounds`; `rounds` are the same bounds in rounds of the log as it was given."""
+    fits = [imitate(log[start:stop], tolerance=FAST) for start, stop in pairwise(bounds)]
+    own = np.concatenate(
+        [cross_foretell(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
+    )
+    matrix = _agreements(log, np.array([fit.at.theta for fit in fits]), bounds)
+    np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
+    chance = 1 / log.n_arms
+    bins = tuple(
+        Bin(
+            start=first,
+            stop=last,
+            choices=b - a,
+            chance=float(chance[a:b].mean()),
+            own=proportion(own[a:b], level),
+            late=proportion(final.hits[a:b], level),
+        )
+        for (a, b), (first, last) in zip(pairwise(bounds), pairwise(rounds), strict=True)
+    )
+    part = max(1, round(EARLY_PART * len(bins)))
+    early, late = slice(0, bounds[part]), slice(bounds[-1 - part], None)
+    return Diagnostics(
+        bins=bins,
+        matrix=matrix,
+        predictability_rise=difference(own[late], own[early], level),
+        late_gap=difference(final.hits[late], final.hits[early], level),
+    )
+
+
+def proportion(hits: Flags, level: float) -> Estimate:
+    """Part of the rounds that are hits, with Wilson's interval.
+
+    Examples
+    --------
+    >>> found = proportion(np.array([True, True, True, False]), level=0.95)
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.75, 0.301, 0.954)
+    """
+    from scipy.special import ndtri
+
+    n, p, z = len(hits), float(hits.mean()), float(ndtri(0.5 + level / 2))
+    centre, reach = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
+    return Estimate(p, (centre - reach) / (1 + z**2 / n), (centre + reach) / (1 + z**2 / n))
+
+
+def difference(late: Flags, early: Flags, level: float) -> Estimate:
+    """Difference of two proportions by Newcombe's interval, which is made of Wilson's.
+
+    Examples
+    --------
+    Newcombe's own example, 56 of 70 against 48 of 80:
+
+    >>> found = difference(np.arange(70) < 56, np.arange(80) < 48, level=0.95)
+    >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
+    (0.2, 0.0524, 0.3339)
+    """
+    one, other = proportion(late, level), proportion(early, level)
+    gap = one.value - other.value
+    down = ((one.value - one.low) ** 2 + (other.high - other.value) ** 2) ** 0.5
+    up = ((one.high - one.value) ** 2 + (other.value - other.low) ** 2) ** 0.5
+    return Estimate(gap, gap - down, gap + up)
+
+
+def _agreements(log: BanditLog, thetas: Matrix, bounds: list[int]) -> Matrix:
+    """Agreement of every policy with every bin, reading the features once."""
+    hits = np.zeros((len(thetas), log.n_rounds), dtype=bool)
+    for start, stop in ragged.blocks(log.offsets, log.n_features):
+        part = log[start:stop]
+        scores = np.ascontiguousarray((part.features.astype(np.float64, copy=False) @ thetas.T).T)
+        for row, values in zip(hits, scores, strict=True):
+            row[start:stop] = ragged.argmax(values, part.offsets) == part.chosen
+    return np.array([[float(row[a:b].mean()) for a, b in pairwise(bounds)] for row in hits])

@@ -1,0 +1,108 @@
+"""Stretches of a log, the policies fitted to them, and how well those foretell picks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker import ragged
+from onlooker.log import BanditLog
+from onlooker.newton import TOLERANCE, Fit, minimise
+from onlooker.policy import LinearPolicy
+from onlooker.softmax import SoftmaxObjective
+from onlooker.types import Index, Vector
+
+LATE = 0.7
+"""The late policy learns from the rounds after this part of the log, as in the paper."""
+
+L2 = 1e-4
+"""The paper's penalty: it keeps picks that one theta explains without error from sending theta to infinity."""
+
+FOLDS = 5
+"""Four fifths of a stretch are fitted to foretell the last fifth, as in the paper, but every fifth has its turn."""
+
+FAST = 1e-4
+"""Newton decrement at which a fit is done: what is left of the loss is below 1e-8 a round."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Foretold:
+    """How well a policy foretold every round."""
+
+    hits: Flags
+    """Whether the policy's best arm was picked, shape (N,)."""
+
+    given: Vector
+    """Probability that the policy gave to the pick, shape (N,)."""
+
+    expected: Vector
+    """What that is on average if the policy makes the picks, shape (N,): the sum of its squared probabilities."""
+
+
+def edges(n_rounds: int, bins: int) -> list[int]:
+    """Where equal bins begin and end.
+
+    Examples
+    --------
+    >>> edges(10, 4)
+    [0, 2, 5, 7, 10]
+    """
+    places: list[int] = np.linspace(0, n_rounds, bins + 1).astype(int).tolist()
+    return places
+
+
+def imitate(log: BanditLog, near: Fit | None = None, *, tolerance: float = TOLERANCE) -> Fit:
+    """Fit the rounds of a stretch, starting from a similar fit where there is one."""
+    return minimise(SoftmaxObjective(log, l2=L2), near, tolerance=tolerance)
+
+
+def held_out_hits(log: BanditLog, train: Index, test: Index) -> Flags:
+    """In which of the rounds `test` the policy fitted to the rounds `train` makes the pick.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 4, 2))
+    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0]).argmax(axis=1))
+    >>> bool(held_out_hits(log, np.arange(80), np.arange(80, 100)).mean() > 0.9)
+    True
+    """
+    rest = log[test]
+    return np.asarray(LinearPolicy(imitate(log[train]).at.theta).choose(rest) == rest.chosen)
+
+
+def foretell(log: BanditLog, theta: Vector) -> Foretold:
+    """Let the softmax policy `theta` foretell every round of the log.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]], [[0.0], [1.0]]]), chosen=[0, 0])
+    >>> told = foretell(log, np.array([np.log(3.0)]))
+    >>> told.hits, told.given, told.expected
+    (array([ True, False]), array([0.75, 0.25]), array([0.625, 0.625]))
+    """
+    scores = LinearPolicy(theta).scores(log)
+    probabilities = ragged.softmax(scores, log.offsets)
+    return Foretold(
+        hits=np.asarray(ragged.argmax(scores, log.offsets) == log.chosen),
+        given=probabilities[log.chosen_rows],
+        expected=np.add.reduceat(probabilities**2, log.offsets[:-1]),
+    )
+
+
+def cross_foretell(log: BanditLog, start: int, near: Fit) -> Foretold:
+    """Let the rounds from `start` on foretell every round of the log, none of them by a policy that has seen it.
+
+    Every fifth round is foretold by the policy fitted to the other rounds from `start` on; rounds before it by the
+    same policies, so that the two can be compared.
+    """
+    rounds = np.arange(log.n_rounds)
+    hits, given, expected = np.empty(len(rounds), dtype=bool), np.empty(len(rounds)), np.empty(len(rounds))
+    for fold in range(FOLDS):
+        train = rounds[(rounds >= start) & (rounds % FOLDS != fold)]
+        told = foretell(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).at.theta)
+        hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = told.hits, told.given, told.expected
+    return Foretold(hits=hits, given=given, expected=expected)

@@ -1,0 +1,94 @@
+"""Whether the picks depend on the features at all: score tests against picking uniformly at random.
+
+Under uniform picks everything about the score at theta = 0 is known, so the tests need no fit and hold in short bins,
+where a likelihood ratio would be too large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from onlooker.log import BanditLog
+from onlooker.newton import inverse
+from onlooker.softmax import SoftmaxObjective
+from onlooker.trouble import FLAT
+from onlooker.types import Matrix, Vector
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Preference:
+    """What the score tests found."""
+
+    rank: int
+    """Directions of theta that the rounds can tell."""
+
+    spread: Matrix
+    """Covariance of the features within the rounds, averaged over the rounds, shape (d, d)."""
+
+    whole: float
+    """Statistic for one preference throughout, chi-square with `rank` degrees of freedom."""
+
+    whole_p: float
+    """Its p-value."""
+
+    binned: float
+    """Statistic for any preference in any bin; `rank` degrees of freedom a bin."""
+
+    freedom: int
+    """Their number."""
+
+    binned_p: float
+    """Its p-value."""
+
+    @property
+    def p_value(self) -> float:
+        """Of both together, corrected for there being two."""
+        return min(1.0, 2 * min(self.whole_p, self.binned_p))
+
+
+def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
+    """Test the whole log, and the bins between `bounds` together.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(1).normal(size=(400, 3, 2))
+    >>> find_preference(BanditLog.from_dense(X, chosen=np.zeros(400, dtype=int)), [0, 200, 400]).p_value > 0.05
+    True
+    >>> find_preference(BanditLog.from_dense(X, chosen=X[:, :, 0].argmax(axis=1)), [0, 200, 400]).p_value < 1e-9
+    True
+    """
+    from scipy.special import chdtrc
+
+    score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
+    binned, freedom = 0.0, 0
+    for start, stop in pairwise(bounds):
+        at = SoftmaxObjective(log[start:stop], l2=0.0).evaluate(np.zeros(log.n_features))
+        rounds = stop - start
+        score += rounds * at.gradient
+        information += rounds * at.hessian
+        binned += _statistic(rounds * at.gradient, rounds * at.hessian)
+        freedom += _rank(at.hessian)
+    whole, rank = _statistic(score, information), _rank(information)
+    return Preference(
+        rank=rank,
+        spread=information / log.n_rounds,
+        whole=whole,
+        whole_p=float(chdtrc(rank, whole)) if rank else 1.0,
+        binned=binned,
+        freedom=freedom,
+        binned_p=float(chdtrc(freedom, binned)) if freedom else 1.0,
+    )
+
+
+def _statistic(score: Vector, information: Matrix) -> float:
+    return float(score @ inverse(information) @ score)
+
+
+def _rank(information: Matrix) -> int:
+    """How many directions vary within the rounds, each feature measured in units of its own spread."""
+    diagonal = np.diag(information)
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    return int(np.count_nonzero(np.linalg.eigvalsh(information * np.outer(scale, scale)) > FLAT))

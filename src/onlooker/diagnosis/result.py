@@ -1,0 +1,133 @@
+"""A diagnosis: the verdict first, then the figures behind it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from onlooker.diagnosis.bins import Bin, Estimate
+
+Verdict = Literal["settled", "still exploring", "no preference found", "drifting", "not enough evidence"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundEstimate:
+    """A round of the log with its interval, counted from 0; ids are those of the log, None where it has none."""
+
+    round: int
+    """Best guess."""
+    low: int
+    """Lower end of the interval."""
+    high: int
+    """Upper end."""
+    round_id: str | int | None = None
+    """Id of the round."""
+    low_id: str | int | None = None
+    """Id of the lower end."""
+    high_id: str | int | None = None
+    """Id of the upper end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Test:
+    """A hypothesis that was tested."""
+
+    __test__ = False  # not a test of ours: pytest would collect it by its name
+
+    hypothesis: str
+    """What a small p-value speaks against."""
+    statistic: float
+    """Its size."""
+    distribution: str
+    """What the statistic is compared with."""
+    p_value: float
+    """Chance of a statistic as large if the hypothesis holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """How well the final policy fits a short stretch of the log."""
+
+    start: int
+    """First round."""
+    stop: int
+    """Round after the last."""
+    share: Estimate
+    """Foresight of the final policy over guessing, relative to the end of the log: 1 is as good as there."""
+    fitted: float
+    """The closest curve that never falls."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Diagnosis:
+    """What a log tells about its learner; printing it shows the verdict and a table.
+
+    `verdict` is *settled*, *still exploring*, *no preference found*, *drifting* or *not enough evidence*.
+    """
+
+    verdict: Verdict
+    """In two or three words."""
+    from_start: bool
+    """Whether the learner had settled when the log began."""
+    sentence: str
+    """The verdict with its figures."""
+    settled: RoundEstimate | None
+    """Since when one policy has foretold the picks as well as at the end; None unless the verdict is *settled*."""
+    changed: RoundEstimate | None
+    """First round of the new policy; None unless the verdict is *drifting*."""
+    level: float
+    """Coverage that the intervals aim for."""
+    n_rounds: int
+    """Rounds in the log."""
+    n_choices: int
+    """Rounds that offer two arms or more: only those are looked at."""
+    rank: int
+    """Directions of theta that the rounds can tell."""
+    bins: tuple[Bin, ...]
+    """Predictability over time; empty where there is too little to look at."""
+    matrix: tuple[tuple[float, ...], ...]
+    """Agreement of the policy of bin i with the picks of bin j."""
+    predictability_rise: Estimate | None
+    """Predictability of the last 30% of the bins less that of the first 30%."""
+    late_gap: Estimate | None
+    """The late policy's agreement with the last 30% of the bins less that with the first 30%."""
+    stability: tuple[Block, ...]
+    """How well the final policy fits, block by block."""
+    tests: tuple[Test, ...]
+    """Hypotheses behind the verdict."""
+    notes: tuple[str, ...]
+    """What to know before relying on it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        lines = [self.sentence]
+        if self.bins:
+            percent = f"{100 * self.level:g}%"
+            lines += [
+                "",
+                f"{'rounds':>17}  {'chance':>6}  {'predictability':>14}  {percent:<14}  final policy  {percent}",
+            ]
+            lines += [
+                f"{f'{b.start:,} to {b.stop - 1:,}':>17}  {b.chance:>6.3f}  {b.own.value:>14.3f}  {_ends(b.own):<14}  "
+                f"{b.late.value:>12.3f}  {_ends(b.late)}"
+                for b in self.bins
+            ]
+        for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
+            if contrast is not None:
+                lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
+        lines += [
+            f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, {_p(test.p_value)}"
+            for test in self.tests
+        ]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _ends(estimate: Estimate) -> str:
+    return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def _p(p_value: float) -> str:
+    return f"p = {p_value:.2g}" if p_value >= 1e-100 else "p < 1e-100"

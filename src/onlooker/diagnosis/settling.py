@@ -1,0 +1,160 @@
+"""Since when the final policy has fitted: the share of its foresight that it attains, over time.
+
+If a policy makes the picks, it gives them on average the probability that it expects: the sum of its squared
+probabilities, whatever is on offer. The share that is attained, over and above guessing, is 1 while the policy is at
+work, 0 where picks have nothing to do with it, and between the two where they are noisier or of a similar policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlooker.diagnosis.policies import Foretold
+from onlooker.types import Index, Vector
+
+MATERIAL = 0.1
+"""A tenth of the foresight is what counts as a difference: smaller ones are real in a long log, but matter to nobody.
+
+Chosen by looking at simulated LinUCB and LinTS logs: their estimates move for ever, but ever less, and at a tenth the
+round found is where the agreement of the final policy with the picks bends into its plateau.
+"""
+
+END = 0.2
+"""The level to reach is that of the log's last fifth."""
+
+MOST_BLOCKS, LEAST_ROUNDS = 50, 40
+"""The log is cut into so many blocks, unless they would be shorter than this: short ones have no variance to judge."""
+
+DRAWS = 1000
+"""Simulated curves behind p-values and intervals, always the same ones."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settling:
+    """The curve over blocks of rounds, and what follows from it."""
+
+    bounds: Index
+    """First round of each block, and the number of rounds, shape (m + 1,)."""
+
+    share: Vector
+    """Foresight attained in each block, relative to the end of the log, shape (m,)."""
+
+    error: Vector
+    """Standard error of each."""
+
+    fitted: Vector
+    """The closest curve that never falls."""
+
+    rise: float
+    """Largest z of a later part of the log against what comes before it."""
+
+    rise_p: float
+    """Chance of such a rise if the share were constant."""
+
+    fall: float
+    """The same for a fall."""
+
+    fall_p: float
+    """Its p-value."""
+
+    block: int
+    """First block from which on the fitted curve is level."""
+
+    low: int
+    """Lower end of the interval of that block."""
+
+    high: int
+    """Upper end."""
+
+    @property
+    def abrupt(self) -> bool:
+        """Whether the final policy took over at once: two blocks before it was level it attained less than half.
+
+        Two, as a learner that commits does so within a block. Learners that settle by and by are far above half there.
+        """
+        return bool(self.fitted[max(0, self.block - 2)] < 0.5)
+
+
+def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
+    """Find the round since which the final policy has fitted as well as at the end, to within `MATERIAL`.
+
+    Examples
+    --------
+    Nothing but guesses for 300 rounds, then the policy at work:
+
+    >>> given = np.where(np.arange(1000) < 300, 0.25, np.where(np.arange(1000) % 2, 0.4, 0.6))
+    >>> final = Foretold(hits=given > 0.3, given=given, expected=np.full(1000, 0.5))
+    >>> found = find_settling(final, np.full(1000, 0.25), level=0.95)
+    >>> int(found.bounds[found.block]), found.rise_p < 0.01
+    (320, True)
+    """
+    n_rounds = len(chance)
+    m = max(5, min(MOST_BLOCKS, n_rounds // LEAST_ROUNDS))
+    bounds = np.linspace(0, n_rounds, m + 1).astype(np.int64)
+    gained = np.add.reduceat(final.given - chance, bounds[:-1])
+    possible = np.add.reduceat(final.expected - chance, bounds[:-1])
+    # The floor is far above rounding, for logs in which every round is alike.
+    variance = np.maximum(_variance(final, chance, bounds, gained / possible), (1e-6 * possible) ** 2)
+    fitted = _monotone(gained / possible, possible)
+    end = _end(gained, possible)
+    rng = np.random.default_rng(0)
+    noise = rng.standard_normal((DRAWS, m)) * np.sqrt(variance)
+    rise, fall = (float(_steepest(sign * gained, possible, variance)) for sign in (1, -1))
+    null = _steepest(noise, possible, variance)
+    blocks = np.array([_first_level(fitted * possible + drawn, possible) for drawn in noise])
+    tail = (1 - level) / 2
+    low, high = np.quantile(blocks, [tail, 1 - tail], method="nearest")
+    block = _first_level(gained, possible)
+    return Settling(
+        bounds=bounds,
+        share=gained / possible / end,
+        error=np.sqrt(variance) / possible / abs(end),
+        fitted=fitted / end,
+        rise=rise,
+        rise_p=_p(rise, null),
+        fall=fall,
+        fall_p=_p(fall, null),
+        block=block,
+        low=min(block, int(low)),
+        high=max(block, int(high)),
+    )
+
+
+def _variance(final: Foretold, chance: Vector, bounds: Index, share: Vector) -> Vector:
+    """Variance of what each block gains; half of it borrowed from the whole log, as a short block may look too calm."""
+    sizes = np.diff(bounds)
+    away = (final.given - chance) - np.repeat(share, sizes) * (final.expected - chance)
+    own = np.add.reduceat(away**2, bounds[:-1])
+    return np.asarray((own + (away**2).mean() * sizes) / 2)
+
+
+def _steepest(gained: Vector, possible: Vector, variance: Vector) -> Vector:
+    """Largest z, over all ways to cut the blocks in two, of the later share against the earlier one."""
+    total, all_possible, all_variance = gained.sum(axis=-1, keepdims=True), possible.sum(), variance.sum()
+    before, weight, doubt = np.cumsum(gained, axis=-1)[..., :-1], np.cumsum(possible)[:-1], np.cumsum(variance)[:-1]
+    gap = (total - before) / (all_possible - weight) - before / weight
+    error = np.sqrt((all_variance - doubt) / (all_possible - weight) ** 2 + doubt / weight**2)
+    return np.asarray((gap / error).max(axis=-1))
+
+
+def _p(statistic: float, null: Vector) -> float:
+    return float((1 + np.count_nonzero(null >= statistic)) / (1 + len(null)))
+
+
+def _monotone(share: Vector, weights: Vector) -> Vector:
+    from scipy.optimize import isotonic_regression
+
+    return np.asarray(isotonic_regression(share, weights=weights).x)
+
+
+def _end(gained: Vector, possible: Vector) -> float:
+    last = max(1, round(END * len(gained)))
+    return float(gained[-last:].sum() / possible[-last:].sum())
+
+
+def _first_level(gained: Vector, possible: Vector) -> int:
+    """First block from which on the closest curve that never falls is level with the end."""
+    enough = _monotone(gained / possible, possible) >= (1 - MATERIAL) * _end(gained, possible)
+    return int(enough.argmax()) if enough.any() else len(gained) - 1

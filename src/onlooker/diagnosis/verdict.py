@@ -1,0 +1,233 @@
+"""From the findings to the verdict, and to the sentences that say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onlooker.checks import as_number, as_whole
+from onlooker.diagnosis.bins import Estimate, proportion
+from onlooker.diagnosis.findings import Findings, find_all, usable_bins
+from onlooker.diagnosis.policies import LATE
+from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test, Verdict
+from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
+from onlooker.errors import InputError
+from onlooker.log import BanditLog, as_log
+
+ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
+"""Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
+
+LONGEST = 0.5
+"""A learner that settled later than this part of the log is called still exploring, unless it did so at once.
+
+Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,000 rounds.
+"""
+
+
+def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
+    """Tell whether and since when the learner behind a log has settled, from offers and picks alone.
+
+    Nothing in it is random: the same log gives the same diagnosis.
+
+    Parameters
+    ----------
+    log
+        Offers and picks, oldest round first.
+    bins
+        Equal stretches of time to compare; fewer are used where they would be too short.
+    level
+        Coverage of the intervals; 1 less it is the significance that the tests ask for.
+
+    Examples
+    --------
+    >>> from onlooker.environment import Environment
+    >>> from onlooker.learners import LinUCB, UniformRandom
+    >>> from onlooker.simulation import simulate
+    >>> diagnose(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log).verdict
+    'settled'
+    >>> diagnose(simulate(Environment(5, 10), UniformRandom(), n_rounds=2000).log).verdict
+    'no preference found'
+    """
+    n_bins = as_whole(bins, "bins", least=2)
+    if not 0 < as_number(level, "level") < 1:
+        raise InputError(f"level is {level}: it must lie between 0 and 1")
+    rounds = np.flatnonzero(as_log(log).n_arms > 1)
+    one_arm = log.n_rounds - len(rounds)
+    notes = [f"{one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out"] if one_arm else []
+    if len(rounds) < LEAST_ROUNDS:
+        sentence = (
+            f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict needs "
+            f"{LEAST_ROUNDS} at least."
+        )
+        return _too_little(log, len(rounds), 0, level, sentence, notes)
+    choices = log[rounds] if one_arm else log
+    preference, bounds = usable_bins(choices, n_bins)
+    rank = preference.rank
+    if not rank:
+        sentence = "Not enough evidence: no feature differs between the arms of any round."
+        return _too_little(log, len(rounds), 0, level, sentence, notes)
+    if len(rounds) < ROUNDS_PER_DIRECTION * rank:
+        sentence = (
+            f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict on {rank} "
+            f"features needs {ROUNDS_PER_DIRECTION * rank:,} at least."
+        )
+        return _too_little(log, len(rounds), rank, level, sentence, notes)
+    if len(bounds) - 1 < n_bins:
+        notes.append(f"{len(bounds) - 1} bins instead of {n_bins}, as shorter ones would say little")
+    findings = find_all(choices, rounds, preference, bounds, level)
+    return _judged(log, choices, findings, level, notes)
+
+
+def _too_little(log: BanditLog, n_choices: int, rank: int, level: float, sentence: str, notes: list[str]) -> Diagnosis:
+    return Diagnosis(
+        verdict="not enough evidence",
+        from_start=False,
+        sentence=sentence,
+        settled=None,
+        changed=None,
+        level=level,
+        n_rounds=log.n_rounds,
+        n_choices=n_choices,
+        rank=rank,
+        bins=(),
+        matrix=(),
+        predictability_rise=None,
+        late_gap=None,
+        stability=(),
+        tests=(),
+        notes=tuple(notes),
+    )
+
+
+def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, notes: list[str]) -> Diagnosis:
+    """Give the verdict, with the figures."""
+    late = slice(-max(1, round(0.3 * choices.n_rounds)), None)
+    agreement = proportion(found.final.hits[late], level)
+    chance = float((1 / choices.n_arms)[late].mean())
+    verdict, sentence, since, changed = _verdict(log, found, level, agreement, chance)
+    settling, diagnostics = found.settling, found.diagnostics
+    if verdict == "settled" and settling.fall_p < 1 - level:
+        notes.append(
+            f"the final policy fits some earlier rounds better than later ones (p = {settling.fall_p:.2g}): the picks "
+            "have become noisier, or something changed within the last tenth, where a change cannot be told yet"
+        )
+    if verdict == "drifting" and found.change.gradual:
+        notes.append("the policies right before and after the round given are alike: the change was gradual")
+    if verdict == "drifting" and found.before is not None:
+        earlier = _round(log, found, found.before.round, found.before.low, found.before.high)
+        notes.append(
+            f"it was not the only change: the rounds before it drift as well, at about round {earlier.round:,}"
+        )
+    return Diagnosis(
+        verdict=verdict,
+        from_start=since is not None and since.round == 0,
+        sentence=sentence,
+        settled=since,
+        changed=changed,
+        level=level,
+        n_rounds=log.n_rounds,
+        n_choices=choices.n_rounds,
+        rank=found.preference.rank,
+        bins=diagnostics.bins,
+        matrix=tuple(tuple(row) for row in diagnostics.matrix.tolist()),
+        predictability_rise=diagnostics.predictability_rise,
+        late_gap=diagnostics.late_gap,
+        # Without a policy that foretells anything its share of foresight is a division of noise by noise.
+        stability=_blocks(found, level) if verdict in {"settled", "still exploring", "drifting"} else (),
+        tests=_tests(found),
+        notes=tuple(notes),
+    )
+
+
+def _verdict(
+    log: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
+) -> tuple[Verdict, str, RoundEstimate | None, RoundEstimate | None]:
+    from scipy.special import ndtri
+
+    preference, change, settling = found.preference, found.change, found.settling
+    if preference.p_value >= 1 - level:
+        return "no preference found", no_preference(preference.p_value, agreement, chance, level), None, None
+    if change.found:
+        place = _round(log, found, change.round, change.low, change.high)
+        before = float(found.final.hits[: change.round].mean())
+        return "drifting", drifting(place, before, change.p_value, agreement, chance, level), None, place
+    if found.lift < float(ndtri(level)):
+        return "not enough evidence", unpredictable(preference.p_value, agreement, chance, level), None, None
+    if settling.rise_p >= 1 - level or settling.block == 0:
+        since = _round(log, found, 0, 0, int(settling.bounds[settling.high]))
+        return "settled", settled(since, agreement, chance, level), since, None
+    # The learner settled somewhere in the block before the first level one.
+    block, low, high = (int(settling.bounds[b]) for b in (settling.block, max(0, settling.low - 1), settling.high))
+    since = _round(log, found, block, low, high)
+    if block > (LATE if settling.abrupt else LONGEST) * len(found.rounds):
+        return "still exploring", exploring(since, found.diagnostics, agreement, chance, level), None, None
+    return "settled", settled(since, agreement, chance, level), since, None
+
+
+def _round(log: BanditLog, found: Findings, place: int, low: int, high: int) -> RoundEstimate:
+    """In rounds of the log as it was given, from positions among those that offer a choice."""
+    last = len(found.rounds) - 1
+    places = [int(found.rounds[min(last, at)]) if at else 0 for at in (place, low, high)]
+    ids = [None if log.round_ids is None else _plain(log.round_ids[at]) for at in places]
+    return RoundEstimate(round=places[0], low=places[1], high=places[2], round_id=ids[0], low_id=ids[1], high_id=ids[2])
+
+
+def _plain(name: Any) -> str | int:
+    """An id as JSON can hold it: a whole number, or text."""
+    return int(name) if isinstance(name, (int, np.integer)) else str(name)
+
+
+def _blocks(found: Findings, level: float) -> tuple[Block, ...]:
+    from scipy.special import ndtri
+
+    settling, rounds = found.settling, found.rounds
+    reach = float(ndtri(0.5 + level / 2)) * settling.error
+    return tuple(
+        Block(
+            start=int(rounds[a]),
+            stop=int(rounds[b - 1]) + 1,
+            share=Estimate(share, share - half, share + half),
+            fitted=fitted,
+        )
+        for a, b, share, half, fitted in zip(
+            settling.bounds[:-1].tolist(),
+            settling.bounds[1:].tolist(),
+            settling.share.tolist(),
+            reach.tolist(),
+            settling.fitted.tolist(),
+            strict=True,
+        )
+    )
+
+
+def _tests(found: Findings) -> tuple[Test, ...]:
+    preference, settling, change = found.preference, found.settling, found.change
+    bins = len(found.diagnostics.bins)
+    return (
+        Test(
+            hypothesis="picks are uniform throughout",
+            statistic=preference.whole,
+            distribution=f"chi-square({preference.rank})",
+            p_value=preference.whole_p,
+        ),
+        Test(
+            hypothesis=f"picks are uniform in each of {bins} bins",
+            statistic=preference.binned,
+            distribution=f"chi-square({preference.freedom})",
+            p_value=preference.binned_p,
+        ),
+        Test(
+            hypothesis="the final policy fits early rounds as well as late ones",
+            statistic=settling.rise,
+            distribution="largest z",
+            p_value=settling.rise_p,
+        ),
+        Test(
+            hypothesis=f"no bin is foretold better by its past than by its future, by more than {MATERIAL:.0%}",
+            statistic=change.z,
+            distribution="largest z",
+            p_value=change.p_value,
+        ),
+    )

@@ -1,0 +1,76 @@
+"""The verdicts in plain sentences."""
+
+from __future__ import annotations
+
+from onlooker.diagnosis.bins import Diagnostics, Estimate
+from onlooker.diagnosis.result import RoundEstimate
+from onlooker.diagnosis.settling import MATERIAL
+
+
+def settled(since: RoundEstimate, agreement: Estimate, chance: float, level: float) -> str:
+    """Of a learner that one policy foretells."""
+    if since.round == 0:
+        opening = "Settled from the start: one policy foretells the picks of the whole log as well as those of its end"
+    else:
+        opening = (
+            f"Settled since about round {_place(since, level)}: from there on one policy foretells the picks as well "
+            f"as at the end, to within {MATERIAL:.0%}"
+        )
+    return f"{opening}. {_late(agreement, chance, level)}"
+
+
+def exploring(since: RoundEstimate, found: Diagnostics, agreement: Estimate, chance: float, level: float) -> str:
+    """Of a learner whose policy has not been the same for long."""
+    rise = found.predictability_rise
+    return (
+        f"Still exploring: the policy of the last rounds fits only since about round {_place(since, level)}, less than "
+        f"half of the log. From its first to its last 30% the picks became {100 * rise.value:.0f} points easier to "
+        f"foretell ({_percent(level)} interval {100 * rise.low:.0f} to {100 * rise.high:.0f}). "
+        f"{_late(agreement, chance, level)}"
+    )
+
+
+def drifting(
+    place: RoundEstimate, before: float, p_value: float, agreement: Estimate, chance: float, level: float
+) -> str:
+    """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
+    return (
+        f"Drifting: another policy was at work until about round {_place(place, level)}, p = {_p(p_value)}. "
+        f"{_late(agreement, chance, level)} Of the picks before the change the same policy foretells {before:.1%}."
+    )
+
+
+def no_preference(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
+    """Of picks that look uniform."""
+    return (
+        f"No preference found: the picks cannot be told from picking at random (p = {_p(p_value)}). "
+        f"{_late(agreement, chance, level)}"
+    )
+
+
+def unpredictable(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
+    """Of picks that are not uniform, but cannot be foretold."""
+    return (
+        f"Not enough evidence: the picks are not quite uniform (p = {_p(p_value)}), but no policy fitted to late "
+        f"rounds foretells others clearly better than guessing does. {_late(agreement, chance, level)}"
+    )
+
+
+def _late(agreement: Estimate, chance: float, level: float) -> str:
+    return (
+        f"Over the last 30% of the rounds a policy fitted to others of them foretells {agreement.value:.1%} of the "
+        f"picks ({_percent(level)} interval {agreement.low:.1%} to {agreement.high:.1%}); guessing makes {chance:.1%}."
+    )
+
+
+def _place(place: RoundEstimate, level: float) -> str:
+    named = "" if place.round_id is None else f", id {place.round_id}"
+    return f"{place.round:,}{named} ({_percent(level)} interval {place.low:,} to {place.high:,})"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:g}%"
+
+
+def _p(p_value: float) -> str:
+    return f"{p_value:.2f}" if p_value >= 0.01 else f"{p_value:.1e}"

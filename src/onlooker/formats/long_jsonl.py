@@ -1,0 +1,209 @@
+"""Long JSONL: an object a line, one line per offered arm, every object with the same keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from onlooker.encoding import is_number, place
+from onlooker.errors import InputError
+from onlooker.formats import long
+from onlooker.formats.compressed import is_compressed, open_bytes
+from onlooker.formats.format import one_line
+from onlooker.frames import Columns
+from onlooker.log import BanditLog
+
+_BLOCK = 1 << 22
+"""Bytes that Arrow takes at a time; no line may be longer."""
+
+
+class JsonlSource:
+    """A file of JSON lines: ids are what they are there, whole numbers of 64 bits or text."""
+
+    text_ids = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._head = self._first_block()
+        self.names: list[str] = self._head.names
+
+    def table(self, columns: Columns) -> Any:
+        """The columns that are needed, as an Arrow table."""
+        import pyarrow as pa
+        import pyarrow.json as pj
+
+        named = columns.named
+        schema = self.schema(columns)
+        if named is not None:
+            schema = pa.schema([schema.field(name) for name in dict.fromkeys([*columns.keys, *named])])
+        # A column that the first block leaves empty may turn out to be anything.
+        schema = pa.schema([field for field in schema if not pa.types.is_null(field.type)])
+        others = "infer" if named is None else "ignore"
+        failed: Exception | None = None
+        for attempt in (schema, _unsigned(schema, columns)):
+            parsing = pj.ParseOptions(explicit_schema=attempt, unexpected_field_behavior=others)
+            try:
+                with self._opened() as file:
+                    return pj.read_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
+            except pa.ArrowInvalid as error:
+                failed = error
+        assert failed is not None
+        raise self._blame(columns, failed) from failed
+
+    def schema(self, columns: Columns) -> Any:
+        """Names and types of the first block: numbers float64 even if the first look whole, times as text."""
+        import pyarrow as pa
+
+        ids = {columns.round, columns.arm, columns.by}
+        fields = []
+        for field in self._head:
+            kind = field.type
+            if field.name in ids and pa.types.is_floating(kind):
+                kind = pa.uint64()
+            elif pa.types.is_timestamp(kind) and field.name != columns.order_by:
+                kind = pa.string()
+            elif field.name not in columns.keys and is_number(kind) and not pa.types.is_boolean(kind):
+                kind = pa.float64()
+            fields.append(pa.field(field.name, kind))
+        return pa.schema(fields)
+
+    def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:  # noqa: ARG002  blocks are bytes
+        """Some columns as Arrow record batches."""
+        import pyarrow as pa
+        import pyarrow.json as pj
+
+        schema = self.schema(columns)
+        parsing = pj.ParseOptions(
+            explicit_schema=pa.schema([schema.field(name) for name in names]), unexpected_field_behavior="ignore"
+        )
+        try:
+            with self._opened() as file:
+                yield from pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
+        except pa.ArrowInvalid as error:
+            raise self._blame(columns, error) from error
+
+    def _first_block(self) -> Any:
+        import pyarrow as pa
+        import pyarrow.json as pj
+
+        try:
+            with self._opened() as file, pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader:
+                return reader.schema
+        except pa.ArrowInvalid as error:
+            raise self._blame(Columns(), error) from error
+
+    def _opened(self) -> Any:
+        import pyarrow as pa
+
+        return open_bytes(self.path) if is_compressed(self.path) else pa.OSFile(str(self.path))
+
+    def _blame(self, columns: Columns, error: Exception) -> InputError:
+        """Find the line behind an error of Arrow's, which counts from the beginning of some block."""
+        kinds: dict[str, str] = {}
+        ids = {columns.round, columns.arm, columns.by}
+        row = -1
+        with open_bytes(self.path) as file:
+            for line in iter(partial(file.readline, _BLOCK), b""):
+                if not line.strip():
+                    continue
+                row += 1
+                try:
+                    entry = json.loads(line, object_pairs_hook=_once)
+                except InputError as twice:
+                    return InputError(f"{place(row)} {twice}")
+                except (ValueError, RecursionError) as wrong:
+                    if len(line) == _BLOCK:
+                        return InputError(f"{place(row)} is longer than {_BLOCK >> 20} MB: write one arm a line")
+                    return InputError(f"{place(row)} is not JSON ({one_line(wrong)}): mend it or leave the round out")
+                if not isinstance(entry, dict):
+                    return InputError(f"{place(row)} is no JSON object: write one object a line, one line an arm")
+                for name, value in entry.items():
+                    if name in ids and isinstance(value, int | float) and not _is_id(value):
+                        return InputError(
+                            f"column {name!r}, {place(row)} is {value}, which is no whole number of 64 bits: "
+                            "write ids as text"
+                        )
+                    kind = _kind(value)
+                    if value is not None and kinds.setdefault(name, kind) != kind:
+                        found = f"{kind}, but {kinds[name]} before"
+                        return InputError(f"column {name[:60]!r}, {place(row)} holds {found}: make them one kind")
+        return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it anew, one object a line")
+
+
+def _unsigned(schema: Any, columns: Columns) -> Any:
+    """The same schema with ids that reach beyond 2^63."""
+    import pyarrow as pa
+
+    ids = {columns.round, columns.arm, columns.by}
+    return pa.schema(
+        [
+            pa.field(field.name, pa.uint64() if field.name in ids and pa.types.is_integer(field.type) else field.type)
+            for field in schema
+        ]
+    )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without doubled keys."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for j, (name, _) in enumerate(pairs) if name in dict(pairs[:j]))
+        raise InputError(f"has the key {twice[:60]!r} twice: write it once")
+    return found
+
+
+def _kind(value: object) -> str:
+    names = {bool: "a truth", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+    return names.get(type(value), "nothing")
+
+
+def _is_id(value: float) -> bool:
+    return isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**64)
+
+
+def write_parts(logs: Iterable[BanditLog], path: Path, *, compress: bool = False) -> None:
+    """Write every value so that it reads back exactly."""
+    import pyarrow as pa
+
+    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
+        for table in long.long_tables(logs, widen=True):
+            file.write(_lines(table))
+
+
+def _lines(table: Any) -> bytes:
+    """A table as JSON lines, put together a column at a time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pieces: list[Any] = []
+    for j, name in enumerate(table.column_names):
+        column = table[name].combine_chunks()
+        text = _quoted(column) if not is_number(column.type) else column.cast(pa.large_string())
+        pieces += [pa.scalar(f"{',' if j else '{'}{json.dumps(name)}:", pa.large_string()), text]
+    pieces.append(pa.scalar("}\n", pa.large_string()))
+    joined = pc.binary_join_element_wise(*pieces, pa.scalar("", pa.large_string()))
+    # The lines lie end to end in the array's last buffer.
+    data: bytes = joined.buffers()[2].to_pybytes()
+    return data
+
+
+def _quoted(column: Any) -> Any:
+    """Text in quotes, whatever is in it; times as text."""
+    import pyarrow as pa
+
+    coded = column.dictionary_encode()
+    texts = [json.dumps(text, ensure_ascii=False) for text in coded.dictionary.cast(pa.string()).to_pylist()]
+    return pa.array(texts, pa.large_string()).take(coded.indices)
+
+
+SUFFIXES = (".jsonl", ".ndjson", ".json")
+FORMAT = long.long_format(name="long JSONL", suffixes=SUFFIXES, source=JsonlSource, write_parts=write_parts)
+GZIPPED = long.long_format(
+    name="long JSONL",
+    suffixes=tuple(f"{suffix}.gz" for suffix in SUFFIXES),
+    source=JsonlSource,
+    write_parts=partial(write_parts, compress=True),
+)

@@ -1,0 +1,175 @@
+"""Long tables that are not loaded: batches of rows become logs of whole rounds, one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from onlooker.categories import Categories, Encoding, as_categories
+from onlooker.encoding import level_counts
+from onlooker.errors import InputError
+from onlooker.formats.format import named
+from onlooker.formats.id_columns import IdKind
+from onlooker.formats.long import Source, check_text, with_arm
+from onlooker.frames import MANY, Columns, Parts, fallen_time, feature_columns, parts_of_table, scattered_round, settle
+from onlooker.grouping import run_starts
+from onlooker.log import BanditLog
+
+_SURVEY_ROWS = 1 << 16
+
+
+class LongScan:
+    """The log in some long tables, files one after the other; what it needs of all rows is found when it is made."""
+
+    def __init__(self, sources: Sequence[Source], columns: Columns, batch_rows: int) -> None:
+        self._sources, self._batch_rows = sources, batch_rows
+        self._columns = with_arm(sources[0].names, columns)
+        names, texts = self._checked()
+        self._kinds = {name: IdKind(name) for name in (self._columns.round, self._columns.arm) if name is not None}
+        levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
+        for source in sources:
+            with named(source.path, "read"):
+                self._survey(source, levels)
+        if columns.like is not None:
+            self._encoding = Encoding.of(columns.like)
+        else:
+            with named(sources[0].path, "read"):
+                self._encoding = settle(names, levels, self._columns)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name per feature."""
+        return self._encoding.feature_names
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.feature_names)
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of the features that came from text."""
+        return as_categories(self._encoding.categories, self.feature_names)
+
+    def __iter__(self) -> Iterator[BanditLog]:
+        last: Parts | None = None
+        for path, first_row, table in self._tables():
+            with named(path, "read"):
+                if last is not None:
+                    self._check_returns(last, table, first_row)
+                parts = parts_of_table(table, self._columns, self._encoding, first_row=first_row, adjacent=True)
+                if last is not None:
+                    self._check_time(last, parts, first_row)
+                last = parts
+                log = BanditLog.from_parts(parts)
+            yield log
+
+    def _checked(self) -> tuple[list[str], list[str]]:
+        """Columns that may be features, and those of them that are text; the same in every file."""
+        found: list[tuple[list[str], list[str]]] = []
+        for source in self._sources:
+            with named(source.path, "read"):
+                self._columns.check(source.names)
+                found.append(
+                    ([], []) if self._columns.like else feature_columns(source.schema(self._columns), self._columns)
+                )
+                if found[-1] != found[0]:
+                    raise InputError(
+                        f"has other features than {self._sources[0].path}: name the features, or scan it alone"
+                    )
+        return found[0]
+
+    def _survey(self, source: Source, levels: dict[str, Counter[str]]) -> None:
+        """Gather the levels of text columns, and whether ids that come as text are whole numbers."""
+        import pyarrow as pa
+
+        ids = list(self._kinds) if source.text_ids else []
+        columns = self._columns
+        wanted = {*(columns.named or ()), *(columns.categories or ())}
+        names = [*ids, *levels]
+        row = 0
+        for batch in source.batches(columns, names, _SURVEY_ROWS) if names else ():
+            table = pa.table(batch)
+            check_text(table)
+            for name in ids:
+                self._kinds[name].see(table[name].combine_chunks())
+            for name, counts in levels.items():
+                if name in wanted or len(counts) <= MANY:
+                    counts.update(level_counts(table[name], name, row))
+            row += len(batch)
+
+    def _tables(self) -> Iterator[tuple[Path, int, Any]]:
+        """Tables of whole rounds with the file and the row in which they begin."""
+        import pyarrow as pa
+
+        columns = self._columns
+        names = list(dict.fromkeys([*columns.keys, *self._encoding.columns]))
+        rest: list[Any] = []
+        path = self._sources[0].path
+        begin = 0
+        for source in self._sources:
+            path, begin = source.path, -sum(map(len, rest))
+            enough = self._batch_rows
+            for batch in self._batches(source, names):
+                rest.append(batch)
+                if sum(map(len, rest)) < enough:
+                    continue
+                table = pa.concat_tables(rest, promote_options="permissive")
+                cut = self._last_round(table)
+                # A round that fills the batch: wait for more before looking again.
+                enough = self._batch_rows if cut else 2 * len(table)
+                if cut:
+                    yield path, begin, table[:cut]
+                    begin += cut
+                    rest = [table[cut:]]
+            if rest:
+                table = pa.concat_tables(rest, promote_options="permissive")
+                cut = self._last_round(table)
+                if cut:
+                    yield path, begin, table[:cut]
+                    begin += cut
+                rest = [table[cut:]]
+        if rest and len(rest[0]):
+            yield path, begin, rest[0]
+
+    def _batches(self, source: Source, names: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        batches = source.batches(self._columns, names, self._batch_rows)
+        while True:
+            with named(source.path, "read"):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                table = pa.table(batch)
+                check_text(table)
+                if source.text_ids:
+                    for name, kind in self._kinds.items():
+                        at = table.schema.get_field_index(name)
+                        table = table.set_column(at, name, table[name].cast(kind.type))
+            yield table
+
+    def _last_round(self, table: Any) -> int:
+        """Row in which the table's last round begins."""
+        column = table[self._columns.round]
+        if column.null_count:
+            # Told when the rows are looked through.
+            return len(table)
+        return int(run_starts([column.combine_chunks()])[-1])
+
+    def _check_returns(self, last: Parts, table: Any, first_row: int) -> None:
+        """No round comes back, as far as the part before can tell."""
+        import pyarrow.compute as pc
+
+        before = set(last.round_ids.tolist())
+        again = next((name for name in pc.unique(table[self._columns.round]).to_pylist() if name in before), None)
+        if again is not None:
+            row = pc.index(table[self._columns.round], value=again).as_py()
+            raise scattered_round(self._columns.round, first_row + row, again)
+
+    def _check_time(self, last: Parts, parts: Parts, first_row: int) -> None:
+        if parts.times is not None and last.times is not None and parts.times[0] < last.times[-1]:
+            assert self._columns.order_by is not None
+            raise fallen_time(self._columns.order_by, first_row, parts.times[0], last.times[-1])

@@ -1,0 +1,69 @@
+"""Which formats there are, and which of them a path is in: the suffix narrows them down, the content decides."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from onlooker.errors import InputError
+from onlooker.formats import long_csv, long_jsonl, long_parquet, nested_parquet
+from onlooker.formats.format import Format
+
+FORMATS: tuple[Format, ...] = (
+    nested_parquet.FORMAT,
+    long_parquet.FORMAT,
+    long_csv.FORMAT,
+    long_csv.GZIPPED,
+    long_csv.TABBED,
+    long_jsonl.FORMAT,
+    long_jsonl.GZIPPED,
+)
+"""In the order in which they are asked; the first that can write a suffix writes it."""
+
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")
+_LISTS = ("features", "categories")
+
+
+def find_format(path: Path) -> Format:
+    """The format that a file or folder is in."""
+    if path.is_dir():
+        holds = next((one for one in FORMATS if one.folder and one.recognises(path)), None)
+        if holds is None:
+            raise InputError("is a folder: name a file in it")
+        return holds
+    candidates = _candidates(path)
+    if not path.exists():
+        raise InputError("there is no such file: check the path")
+    if path.is_file() and not path.stat().st_size:
+        raise InputError("is empty: it should hold a log")
+    return next((one for one in candidates[:-1] if one.recognises(path)), candidates[-1])
+
+
+def find_writer(path: Path, *, long: bool = False) -> Format:
+    """The format that writes files of this name; `long` asks for one row per offered arm."""
+    formats = [one for one in _candidates(path) if one.write is not None]
+    if long:
+        formats = [one for one in formats if one.name.startswith("long")]
+    if not formats:
+        raise InputError("is of a kind that is not written: write .parquet, .csv or .jsonl")
+    return formats[0]
+
+
+def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str, ...] = ()) -> None:
+    """Every option is one that the format's `read` takes, or one of those besides."""
+    taken = [name for name in inspect.signature(found.read).parameters if name != "path"]
+    for name, value in options.items():
+        if name not in (*taken, *besides):
+            raise InputError(f"{found.name} has no option {name!r}: it takes {', '.join(taken)}")
+        if name in _LISTS and isinstance(value, str):
+            raise InputError(f"option {name!r} is {value!r}: pass a list of columns")
+        if name in _COLUMNS and not isinstance(value, str | None):
+            raise InputError(f"option {name!r} is {value!r}: name a column")
+
+
+def _candidates(path: Path) -> list[Format]:
+    name = path.name.lower()
+    candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
+    if not candidates:
+        known = sorted({suffix for one in FORMATS for suffix in one.suffixes})
+        raise InputError(f"has none of the known suffixes {', '.join(known)}: convert or rename it")
+    return candidates

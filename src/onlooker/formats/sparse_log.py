@@ -1,0 +1,167 @@
+"""Rounds whose arms, and what they share, are described by sparse named features: from there to a log."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker import ragged
+from onlooker.categories import Encoded, Encoding
+from onlooker.encoding import some
+from onlooker.errors import InputError, SharedFeaturesWarning
+from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
+from onlooker.frames import check_columns
+from onlooker.log import BanditLog
+from onlooker.types import Index, Matrix
+
+
+@dataclass(eq=False)
+class SparseLog:
+    """Rounds as they are read: end arms on `arms`, what they share on `shared`, then end the round.
+
+    Examples
+    --------
+    >>> rounds = SparseLog(features=None, cross=True)
+    >>> rounds.shared.add("age", 30.0)
+    >>> for price in (2.0, 3.0):
+    ...     rounds.arms.add("price", price)
+    ...     rounds.arms.end_row(line=1)
+    >>> rounds.end_round(line=1, chosen=1)
+    >>> log = rounds.log()
+    >>> log.feature_names, log.features
+    (('price', 'age x price'), array([[ 2., 60.], [ 3., 90.]]))
+    """
+
+    features: Sequence[str] | None
+    """Names of the features to read, or None for all."""
+    cross: bool
+    """Whether every shared feature is multiplied with every feature of the arms."""
+    like: Encoded | None = None
+    """A log or a policy whose features to take, whatever else is there."""
+    arms: SparseRows = field(init=False)
+    shared: SparseRows = field(init=False)
+    round_ids: list[str] = field(default_factory=list)
+    arm_ids: list[str] = field(default_factory=list)
+    _chosen: list[int] = field(default_factory=list)
+    _offsets: list[int] = field(default_factory=lambda: [0])
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cross, bool):
+            raise InputError(f"option 'cross' is {self.cross!r}: pass True or False")
+        if self.features is not None and self.like is not None:
+            raise InputError("options 'features' and 'like' both say which features to take: pass one of them")
+        self.arms = SparseRows(Columns(self.features))
+        self.shared = SparseRows(Columns(self.features))
+
+    def end_round(self, line: int, chosen: int) -> None:
+        """Close the round of the arms that were ended since the last one; `line` is where the shared features stand."""
+        self.shared.end_row(line)
+        self._chosen.append(chosen)
+        self._offsets.append(self.arms.n_rows)
+
+    def log(self, order: Index | None = None) -> BanditLog:
+        """All rounds, in `order` where one is given."""
+        if not self._chosen:
+            raise InputError("holds no rounds: nothing was offered")
+        offsets = np.array(self._offsets, dtype=np.int64)
+        self._check_features()
+        names, table, categories = self._table(offsets)
+        log = BanditLog(
+            table,
+            offsets,
+            self._chosen,
+            feature_names=names,
+            round_ids=as_ids(self.round_ids) if len(self.round_ids) == len(self._chosen) else None,
+            arm_ids=as_ids(self.arm_ids) if len(self.arm_ids) == len(table) else None,
+            categories=categories,
+        )
+        self._warn_of_shared()
+        return log if order is None or (np.diff(order) == 1).all() else log[order]
+
+    def _check_features(self) -> None:
+        """What was asked for is there, and says something of the choice."""
+        here, common = self.arms.columns.names(), self.shared.columns.names()
+        for name in self.features or ():
+            if name in common and name not in here and not self.cross:
+                raise InputError(
+                    f"feature {name!r} is shared by the arms of a round, so it says nothing of the choice by itself: "
+                    "leave it out or pass cross=True"
+                )
+            check_columns([*here, *common], {"features": name})
+
+    def _warn_of_shared(self) -> None:
+        common = self.shared.columns.names()
+        if common and not self.cross and self.features is None and self.like is None:
+            warnings.warn(
+                f"shared by all arms of a round, so no pick depends on them by themselves: {some(common)}; left out, "
+                "cross=True multiplies them with the features of the arms",
+                SharedFeaturesWarning,
+                stacklevel=4,
+            )
+
+    def _table(self, offsets: Index) -> tuple[list[str], Matrix, dict[str, tuple[str, ...]]]:
+        own, common = self._layouts()
+        if not own.names:
+            raise InputError("has no feature that differs between arms: describe the arms")
+        if common is None:
+            return own.names, self.arms.table(own), own.categories
+        width = len(own.names)
+        self.shared.check_fits(len(common.names))
+        self.arms.check_fits(width * (1 + len(common.names)))
+        context = self.shared.table(common)
+        table = self.arms.table(own, width=width * (1 + len(common.names)))
+        products(table[:, width:], context, table[:, :width], offsets)
+        return own.names + crossed(common.names, own.names), table, own.categories
+
+    def _layouts(self) -> tuple[Layout, Layout | None]:
+        """Columns for the arms and, if they are crossed, for what the arms share."""
+        if self.like is None:
+            return self.arms.layout(), self.shared.layout() if self.cross else None
+        known = Encoding.of(self.like)
+        if not self.cross:
+            return self.arms.layout_like(known.feature_names, known.categories), None
+        common, own = uncrossed(known.feature_names)
+        return self.arms.layout_like(own, known.categories), self.shared.layout_like(common, {})
+
+
+_TIMES = " x "
+
+
+def crossed(shared: Sequence[str], own: Sequence[str]) -> list[str]:
+    """Names of the products, those of the first shared feature first.
+
+    Examples
+    --------
+    >>> crossed(["age"], ["price", "size"])
+    ['age x price', 'age x size']
+    """
+    return [f"{common}{_TIMES}{name}" for common in shared for name in own]
+
+
+def uncrossed(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Shared features and features of the arms behind the features of a crossed log.
+
+    Examples
+    --------
+    >>> uncrossed(["price", "size", "age x price", "age x size"])
+    (['age'], ['price', 'size'])
+    """
+    for width in range(1, len(names) + 1):
+        own = list(names[:width])
+        shared = [name.removesuffix(_TIMES + own[0]) for name in names[width::width]]
+        if own + crossed(shared, own) == list(names):
+            return shared, own
+    raise InputError("what it should be like was not read with cross=True: read this without it too")
+
+
+def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offsets: Index) -> None:
+    """Fill `out` with the products of every feature of a round's `context` with every feature of its arms."""
+    for start, stop in ragged.blocks(offsets, out.shape[1]):
+        rows = slice(offsets[start], offsets[stop])
+        repeated = np.repeat(context[start:stop], np.diff(offsets[start : stop + 1]), axis=0)
+        out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])

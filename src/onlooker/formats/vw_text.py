@@ -1,0 +1,242 @@
+"""Vowpal Wabbit's text format for contextual bandits (ADF): a line per arm, a blank line after each round."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from onlooker.categories import Encoded
+from onlooker.errors import InputError
+from onlooker.formats.format import Format
+from onlooker.formats.sparse_log import SparseLog
+from onlooker.formats.sparse_rows import Columns, SparseRows
+from onlooker.formats.text_lines import as_text, at_line, numbered_lines
+from onlooker.formats.vw_writing import write
+from onlooker.log import BanditLog
+
+_LABEL = re.compile(rb"\d+(:[^:]*){1,2}")
+_LETTERS = bytes(set(range(256)) - set(b": \t\r\v\f"))
+"""All but what parts words."""
+
+
+def read(
+    path: Path, *, features: Sequence[str] | None = None, cross: bool = False, like: Encoded | None = None
+) -> BanditLog:
+    """Read blocks of lines; the line with a label `action:cost:probability` is the pick.
+
+    Features are called `namespace^name`, or `name` alone in the nameless namespace; a value that is no number makes a
+    category. Those of a `shared` line are left out, or with `cross` multiplied with every feature of the arms, called
+    `shared x arm`. Tags are arm ids if every arm has one, and round ids on the shared lines.
+    """
+    blocks = _Blocks(SparseLog(features, cross, like))
+    number = 0
+    for number, line in numbered_lines(path):
+        if line and not line.isspace():
+            try:
+                blocks.take(number, line)
+            except InputError as error:
+                raise InputError(f"line {number} {error}") from error
+        else:
+            blocks.end()
+    blocks.end()
+    return blocks.rounds.log()
+
+
+class _Blocks:
+    """The block in hand, and the rounds before it."""
+
+    def __init__(self, rounds: SparseLog) -> None:
+        self.rounds = rounds
+        self._arms = _Parser(rounds.arms)
+        self._shared = _Parser(rounds.shared)
+        self._start()
+
+    def _start(self) -> None:
+        self._first = 0
+        self._n_arms = 0
+        self._pick: int | None = None
+        self._picked_line = 0
+
+    def take(self, number: int, line: bytes) -> None:
+        """Read a line of the block in hand."""
+        head, bar, tail = line.partition(b"|")
+        if not bar:
+            raise InputError("has no '|': features follow one, and a blank line parts the rounds")
+        words, tag = _words(head)
+        if words[:1] == [b"shared"]:
+            self._take_shared(number, words, tag, tail)
+            return
+        self._first = self._first or number
+        if words and _is_pick(words):
+            if self._pick is not None:
+                raise InputError(
+                    f"is labelled, but so is line {self._picked_line} of the same round: a round has one pick, "
+                    "and a blank line parts the rounds"
+                )
+            self._pick, self._picked_line = self._n_arms, number
+        if tag:
+            self.rounds.arm_ids.append(as_text(tag))
+        self._arms.take(tail)
+        self.rounds.arms.end_row(number)
+        self._n_arms += 1
+
+    def _take_shared(self, number: int, words: list[bytes], tag: bytes, tail: bytes) -> None:
+        if self._first:
+            raise InputError("is shared, but does not begin its round: put it first, after a blank line")
+        if len(words) > 1:
+            raise InputError("is shared and carries a label: label the line of the arm that was picked")
+        self._first = number
+        if tag:
+            self.rounds.round_ids.append(as_text(tag))
+        self._shared.take(tail)
+
+    def end(self) -> None:
+        """A blank line, or the end of the file."""
+        if not self._first:
+            return
+        with at_line(self._first):
+            if not self._n_arms:
+                raise InputError("begins a round that offers no arm: add one line per arm or leave it out")
+            if self._pick is None:
+                raise InputError(
+                    "begins a round without a pick: label the picked arm's line with action:cost:probability and a "
+                    "space, or leave the round out"
+                )
+        self.rounds.end_round(self._first, self._pick)
+        self._start()
+
+
+def _words(head: bytes) -> tuple[list[bytes], bytes]:
+    """Words of the label, and the tag: the last word if it touches the bar or begins with an apostrophe."""
+    words = head.split()
+    if words and (not head[-1:].isspace() or words[-1].startswith(b"'")):
+        return words[:-1], words[-1].removeprefix(b"'")
+    return words, b""
+
+
+def _is_pick(words: list[bytes]) -> bool:
+    """Whether the label says what the action cost; other words may be weights."""
+    picks = 0
+    for word in words:
+        if b":" not in word:
+            if _number(word) is None:
+                raise InputError(f"has the label {as_text(word)[:40]!r}: write action:cost:probability or nothing")
+        elif not _LABEL.fullmatch(word):
+            raise InputError(f"has the label {as_text(word)[:40]!r}: write action:cost:probability")
+        else:
+            picks += 1
+    if picks > 1:
+        raise InputError(f"has {picks} labels: an arm is picked once, write one action:cost:probability")
+    return picks == 1
+
+
+class _Parser:
+    """Features of a line, into the row in hand."""
+
+    def __init__(self, rows: SparseRows) -> None:
+        self._rows = rows
+        self._namespaces: dict[bytes, _Namespace] = {}
+
+    def take(self, tail: bytes) -> None:
+        """Read what follows the first bar."""
+        for segment in tail.split(b"|"):
+            name, _, listed = segment.rstrip().partition(b" ")
+            if not (name in self._namespaces and self._take_plain(self._namespaces[name], listed)):
+                self._take_any(segment)
+
+    def _take_plain(self, namespace: _Namespace, listed: bytes) -> bool:
+        """Read words that are all `name`, or all `name:number` with one space between; or do nothing and give False.
+
+        This is the fast way, and lines are seldom other.
+        """
+        if b":" not in listed:
+            names = listed.split()
+            self._rows.numbers += [*map(namespace.__getitem__, names)]
+            self._rows.values += [1.0] * len(names)
+            return True
+        marks = listed.translate(None, _LETTERS)
+        words = listed.replace(b":", b" ").split()
+        # Two words to a colon: no name and no value is empty.
+        if len(words) % 2 or not words or marks != (b": " * (len(words) // 2))[:-1]:
+            return False
+        texts = words[1::2]
+        # Python takes 1_0 for a number, Vowpal Wabbit does not.
+        if b"_" in listed and b"_" in b"".join(texts):
+            return False
+        try:
+            values = [*map(float, texts)]
+        except ValueError:
+            return False
+        self._rows.numbers += [*map(namespace.__getitem__, words[::2])]
+        self._rows.values += values
+        return True
+
+    def _take_any(self, segment: bytes) -> None:
+        tokens = segment.split()
+        scale, name = 1.0, b""
+        if segment[:1].strip():
+            name, scale = _scaled(tokens.pop(0))
+        if not tokens:
+            return
+        namespace = self._namespaces.setdefault(name, _Namespace(name, self._rows.columns))
+        nameless = 0
+        for token in tokens:
+            name, colon, text = token.partition(b":")
+            if not name:
+                name, nameless = b"%d" % nameless, nameless + 1
+            if (colon and not text) or b":" in text:
+                raise InputError(f"has {as_text(token)[:60]!r}: write name, name:number or name:text")
+            value = _number(text) if colon else 1.0
+            if value is None:
+                # Scales are for numbers: a category counts as 1 in every namespace.
+                self._rows.add((namespace.prefix + as_text(name), as_text(text)), 1.0)
+            else:
+                self._rows.numbers.append(namespace[name])
+                self._rows.values.append(scale * value)
+
+
+class _Namespace(dict[bytes, int]):
+    """Number of each feature of one namespace, by the bytes of its name."""
+
+    def __init__(self, name: bytes, columns: Columns) -> None:
+        super().__init__()
+        self.prefix = as_text(name) + "^" if name else ""
+        self._columns = columns
+
+    def __missing__(self, name: bytes) -> int:
+        number = self[name] = self._columns[self.prefix + as_text(name)]
+        return number
+
+
+def _scaled(token: bytes) -> tuple[bytes, float]:
+    """Name of a namespace, and the number that its features are multiplied with."""
+    name, colon, text = token.partition(b":")
+    scale = _number(text) if colon else 1.0
+    if scale is None or not name:
+        raise InputError(f"has the namespace {as_text(token)[:60]!r}: write |name or |name:number")
+    return name, scale
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return None if b"_" in text else float(text)
+    except ValueError:
+        return None
+
+
+FORMAT = Format(
+    name="VW text",
+    suffixes=(".vw", ".txt", ".dat"),
+    recognises=lambda _: True,
+    read=read,
+    write=write,
+)
+GZIPPED = Format(
+    name="VW text",
+    suffixes=(".vw.gz", ".txt.gz", ".dat.gz"),
+    recognises=lambda _: True,
+    read=read,
+    write=partial(write, compress=True),
+)

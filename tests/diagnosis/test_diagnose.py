@@ -1,0 +1,238 @@
+"""The verdicts, on logs whose learner is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from onlooker.diagnosis import diagnose
+from onlooker.environment import Environment
+from onlooker.errors import InputError
+from onlooker.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom
+from onlooker.log import BanditLog
+from onlooker.simulation import simulate
+
+N, K, D = 1500, 6, 3
+THETA = np.array([3.0, -3.0, 1.5])
+
+
+@pytest.fixture(scope="module")
+def offers():
+    return np.random.default_rng(2).normal(size=(N, K, D))
+
+
+@pytest.fixture(scope="module")
+def noise():
+    return np.random.default_rng(3).gumbel(size=(N, K))
+
+
+@pytest.fixture(scope="module")
+def expert(offers, noise):
+    """Picks of one softmax policy."""
+    return (offers @ THETA + noise).argmax(axis=1)
+
+
+@pytest.fixture(scope="module")
+def contrary(offers, noise):
+    """Picks of the opposite policy."""
+    return (noise - offers @ THETA).argmax(axis=1)
+
+
+def played(learner, n_rounds, d=10, n_arms=20, seed=3):
+    return simulate(Environment(d, n_arms, seed=seed), learner, n_rounds, seed=seed).log
+
+
+def test_uniform_picks_have_no_preference():
+    found = diagnose(played(UniformRandom(), 2000))
+    assert found.verdict == "no preference found"
+    assert found.settled is found.changed is None
+    assert found.stability == ()
+    assert "cannot be told from picking at random" in found.sentence
+
+
+@pytest.mark.parametrize("decisiveness", [0.3, 1.0, 100.0])
+def test_one_policy_is_settled_from_the_start(offers, noise, decisiveness):
+    found = diagnose(BanditLog.from_dense(offers, (decisiveness * offers @ THETA + noise).argmax(axis=1)))
+    assert found.verdict == "settled"
+    assert found.from_start
+    assert found.settled.round == found.settled.low == 0
+    assert "from the start" in found.sentence
+
+
+def test_offers_that_change_are_not_taken_for_a_learner_that_does(offers, noise):
+    # Sets grow from two arms to six: picks become harder to foretell, while the policy stays as it is.
+    offered = np.arange(K) < 2 + np.arange(N)[:, None] * (K - 1) // N
+    picks = np.where(offered, offers @ THETA + noise, -np.inf).argmax(axis=1)
+    found = diagnose(BanditLog.from_dense(offers, picks, offered))
+    assert found.from_start
+    assert found.predictability_rise.high < 0
+
+
+@pytest.mark.parametrize("learner", [LinUCB(), LinTS(), EpsilonGreedy(0.1)])
+def test_learners_settle(learner):
+    found = diagnose(played(learner, 4000))
+    assert found.verdict == "settled"
+    assert found.settled.low <= found.settled.round <= found.settled.high < 2000
+    assert found.predictability_rise.high > 0
+
+
+@pytest.mark.parametrize("explore", [600, 1800])
+def test_committing_is_settling(explore):
+    found = diagnose(played(ExploreThenCommit(explore), 3000))
+    assert found.verdict == "settled"
+    assert abs(found.settled.round - explore) <= 60
+    assert found.settled.low <= explore <= found.settled.high
+    assert f"round {found.settled.round:,}" in found.sentence
+
+
+def test_a_sampler_cut_short_is_still_exploring():
+    found = diagnose(played(LinTS(), 1500, d=50, n_arms=200))
+    assert found.verdict == "still exploring"
+    assert found.settled is None
+    assert found.stability[0].fitted < 0.5 < found.stability[-1].fitted
+
+
+def test_a_jump_is_drift_with_its_round(offers, expert, contrary):
+    picks = np.where(np.arange(N) < 700, expert, contrary)
+    found = diagnose(BanditLog.from_dense(offers, picks))
+    assert found.verdict == "drifting"
+    assert found.changed.low <= 700 <= found.changed.high
+    assert found.changed.high - found.changed.low < 40
+    assert found.late_gap.low > 0.5
+    matrix = np.array(found.matrix)
+    assert matrix[:4, :4].min() > 0.5 > matrix[:4, 6:].max()
+
+
+def test_a_restart_is_drift():
+    one, other = played(LinUCB(), 1500, seed=1), played(LinUCB(), 1500, seed=2)
+    log = BanditLog(
+        np.vstack([one.features, other.features]),
+        np.concatenate([one.offsets, one.offsets[-1] + other.offsets[1:]]),
+        np.concatenate([one.chosen, other.chosen]),
+    )
+    found = diagnose(log)
+    assert found.verdict == "drifting"
+    assert abs(found.changed.round - 1500) < 20
+
+
+def test_there_and_back(offers, expert, contrary):
+    picks = np.where((np.arange(N) < 500) | (np.arange(N) >= 1000), expert, contrary)
+    found = diagnose(BanditLog.from_dense(offers, picks))
+    assert found.verdict == "drifting"
+    assert abs(found.changed.round - 1000) < 15
+    assert any("not the only change" in note for note in found.notes)
+
+
+def test_a_slow_turn_is_a_gradual_drift(offers, noise):
+    angle = np.linspace(0, np.pi, N)
+    theta = 3 * np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    found = diagnose(BanditLog.from_dense(offers, (np.einsum("nkd,nd->nk", offers, theta) + noise).argmax(axis=1)))
+    assert found.verdict == "drifting"
+    assert any("gradual" in note for note in found.notes)
+
+
+def test_growing_noise_is_no_drift(offers, noise):
+    fading = np.linspace(3, 0.3, N)[:, None]
+    found = diagnose(BanditLog.from_dense(offers, (fading * (offers @ THETA) + noise).argmax(axis=1)))
+    assert found.verdict == "settled"
+    assert any("noisier" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("n_rounds", [0, 1, 99])
+def test_few_rounds_are_not_enough(offers, expert, n_rounds):
+    found = diagnose(BanditLog.from_dense(offers[:n_rounds], expert[:n_rounds]))
+    assert found.verdict == "not enough evidence"
+    assert found.bins == ()
+    assert str(n_rounds) in found.sentence
+
+
+def test_few_rounds_for_the_features_are_not_enough():
+    log = played(LinUCB(), 300, d=20, n_arms=10)
+    found = diagnose(log)
+    assert found.verdict == "not enough evidence"
+    assert "400" in found.sentence
+    assert diagnose(played(LinUCB(), 400, d=20, n_arms=10)).verdict != "not enough evidence"
+
+
+def test_nothing_to_tell_arms_apart_by():
+    found = diagnose(BanditLog.from_dense(np.ones((300, 3, 2)), np.zeros(300, dtype=int)))
+    assert found.verdict == "not enough evidence"
+    assert "no feature differs" in found.sentence
+
+
+def test_rounds_are_those_of_the_log_with_one_arm_rounds(offers, expert, contrary):
+    # Every other round offers a single arm: the change at round 1,400 is the 700th choice.
+    picks = np.where(np.arange(N) < 700, expert, contrary)
+    sizes = np.tile([K, 1], N)
+    rows = np.concatenate([offers, np.zeros((N, 1, D))], axis=1).reshape(-1, D)
+    chosen = np.stack([picks, np.zeros(N, dtype=int)], axis=1).ravel()
+    ids = [f"r{t}" for t in range(2 * N)]
+    found = diagnose(BanditLog(rows, np.concatenate([[0], np.cumsum(sizes)]), chosen, round_ids=ids))
+    assert (found.n_rounds, found.n_choices) == (2 * N, N)
+    assert found.changed.low <= 1400 <= found.changed.high
+    assert found.changed.round_id == f"r{found.changed.round}"
+    assert found.bins[0].start == 0
+    assert found.bins[-1].stop == 2 * N - 1
+    alone = diagnose(BanditLog.from_dense(offers, picks))
+    assert [b.own for b in found.bins] == [b.own for b in alone.bins]
+    assert 2 * alone.changed.round == found.changed.round
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X: X.astype(np.float32),
+        lambda X: np.concatenate([X, np.ones((N, K, 1)), 2 * X[:, :, :1]], axis=2),
+        lambda X: X * 1e6,
+        lambda X: X * 1e-6,
+        lambda X: X * np.array([1e-4, 1.0, 1e4]),
+    ],
+    ids=["float32", "constant and collinear", "huge", "tiny", "mixed scales"],
+)
+def test_awkward_features(offers, expert, contrary, change):
+    with np.errstate(all="raise"):
+        assert diagnose(BanditLog.from_dense(change(offers), expert)).verdict == "settled"
+        jump = diagnose(BanditLog.from_dense(change(offers), np.where(np.arange(N) < 700, expert, contrary)))
+    assert jump.verdict == "drifting"
+
+
+@pytest.mark.parametrize("picks", [np.zeros(N, dtype=int), np.arange(N) % K])
+def test_every_round_alike(offers, picks):
+    with np.errstate(all="raise"):
+        found = diagnose(BanditLog.from_dense(np.tile(offers[:1], (N, 1, 1)), picks))
+    assert found.verdict == ("no preference found" if picks.any() else "settled")
+    assert found.notes == ()
+
+
+def test_bins_and_level(offers, expert):
+    log = BanditLog.from_dense(offers, expert)
+    assert len(diagnose(log, 4).bins) == 4
+    many = diagnose(log, 1000)
+    assert 10 < len(many.bins) < 1000
+    assert any("bins instead of 1000" in note for note in many.notes)
+    narrow, wide = diagnose(log, level=0.5).bins[0].own, diagnose(log, level=0.99).bins[0].own
+    assert wide.low < narrow.low < narrow.high < wide.high
+    for wrong in ({"bins": 1}, {"bins": 2.5}, {"level": 1.0}, {"level": 0.0}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            diagnose(log, **wrong)
+    with pytest.raises(InputError):
+        diagnose("log.csv")
+
+
+def test_the_same_log_gives_the_same_diagnosis(offers, expert, monkeypatch):
+    log = BanditLog.from_dense(offers, expert)
+    monkeypatch.setenv("ONLOOKER_THREADS", "1")
+    one = diagnose(log)
+    monkeypatch.setenv("ONLOOKER_THREADS", "3")
+    assert diagnose(log) == one
+
+
+def test_as_words_and_as_json(offers, expert):
+    found = diagnose(BanditLog.from_dense(offers, expert))
+    lines = repr(found).splitlines()
+    assert lines[0] == found.sentence
+    assert sum(" to " in line and "[" in line for line in lines) == 10
+    assert sum(line.startswith("test: ") for line in lines) == len(found.tests) == 4
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["verdict"] == "settled"
+    assert document["bins"][3]["own"]["value"] == found.bins[3].own.value

@@ -1,0 +1,134 @@
+"""The parts of a diagnosis, each against something else."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
+
+from onlooker.diagnosis import diagnose
+from onlooker.diagnosis.bins import difference, proportion
+from onlooker.diagnosis.change import _posterior
+from onlooker.diagnosis.policies import Foretold, cross_foretell, edges, foretell, held_out_hits, imitate
+from onlooker.diagnosis.preference import find_preference
+from onlooker.diagnosis.settling import find_settling
+from onlooker.environment import Environment
+from onlooker.learners import LinUCB, UniformRandom
+from onlooker.log import BanditLog
+from onlooker.metrics import agreement
+from onlooker.observers import SuffixImitation
+from onlooker.policy import LinearPolicy
+from onlooker.simulation import simulate
+
+
+@pytest.fixture(scope="module")
+def log():
+    return simulate(Environment(4, (2, 8), seed=2), LinUCB(), 1000, seed=2).log
+
+
+@pytest.fixture(scope="module")
+def found(log):
+    return diagnose(log, 5)
+
+
+@pytest.mark.parametrize(("n", "hits"), [(40, 0), (40, 40), (80, 56), (7, 3)])
+def test_proportions_by_statsmodels(n, hits):
+    mine = proportion(np.arange(n) < hits, 0.9)
+    assert np.allclose([mine.low, mine.high], proportion_confint(hits, n, alpha=0.1, method="wilson"))
+    gap = difference(np.arange(n) < hits, np.arange(60) < 21, 0.9)
+    theirs = confint_proportions_2indep(hits, n, 21, 60, method="newcomb", alpha=0.1)
+    assert np.allclose([gap.low, gap.high], theirs)
+
+
+def test_the_policies_are_suffix_imitation(log):
+    train, test = np.arange(0, 800), np.arange(800, 1000)
+    observer = SuffixImitation(burn_in="naive").fit(log[train])
+    assert np.array_equal(held_out_hits(log, train, test), observer.predict(log[test]) == log.chosen[test])
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+def test_no_round_is_foretold_by_a_policy_that_has_seen_it(log):
+    told = cross_foretell(log, 700, imitate(log[700:]))
+    for fold in (0, 3):
+        seen = [t for t in range(700, 1000) if t % 5 != fold]
+        theta = SuffixImitation(burn_in="naive").fit(log[seen]).theta_
+        rest = log[fold::5]
+        assert np.array_equal(told.hits[fold::5], LinearPolicy(theta).choose(rest) == rest.chosen)
+        probabilities = LinearPolicy(theta).probabilities(rest)
+        assert np.allclose(told.given[fold::5], probabilities[rest.chosen_rows], atol=1e-3)
+
+
+def test_a_policy_that_makes_the_picks_attains_what_it_expects():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20_000, 5, 2))
+    theta = np.array([1.0, -0.5])
+    told = foretell(BanditLog.from_dense(X, (X @ theta + rng.gumbel(size=(20_000, 5))).argmax(axis=1)), theta)
+    away = told.given - told.expected
+    assert abs(away.mean()) < 4 * away.std() / 20_000**0.5
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+def test_matrix_and_bins_by_hand(log, found):
+    choices = log[np.flatnonzero(log.n_arms > 1)]
+    bounds = edges(choices.n_rounds, 5)
+    for i in range(5):
+        theta = SuffixImitation(burn_in="naive").fit(choices[bounds[i] : bounds[i + 1]]).theta_
+        for j in range(5):
+            if i != j:
+                part = choices[bounds[j] : bounds[j + 1]]
+                assert found.matrix[i][j] == pytest.approx(agreement(theta, part), abs=0.011)
+        assert found.matrix[i][i] == found.bins[i].own.value
+    assert [b.start for b in found.bins[1:]] == [b.stop for b in found.bins[:-1]]
+    assert sum(b.choices for b in found.bins) == choices.n_rounds == found.n_choices
+
+
+def test_score_statistic_by_hand():
+    rng = np.random.default_rng(0)
+    X, picks = rng.normal(size=(300, 4, 2)), rng.integers(0, 4, size=300)
+    centred = X - X.mean(axis=1, keepdims=True)
+    score = centred[np.arange(300), picks].sum(axis=0)
+    information = np.einsum("nki,nkj->ij", centred, centred) / 4
+    mine = find_preference(BanditLog.from_dense(X, picks), [0, 150, 300])
+    assert mine.whole == pytest.approx(score @ np.linalg.solve(information, score))
+    assert (mine.rank, mine.freedom) == (2, 4)
+
+
+def test_preference_p_values_are_uniform_under_uniform_picks():
+    logs = [simulate(Environment(5, 8, seed=s), UniformRandom(), 300, seed=s).log for s in range(150)]
+    tests = [find_preference(log, edges(300, 6)) for log in logs]
+    assert kstest([test.whole_p for test in tests], "uniform").pvalue > 0.01
+    assert kstest([test.binned_p for test in tests], "uniform").pvalue > 0.01
+
+
+def test_p_value_of_a_rise_holds_its_level():
+    chance = np.full(1000, 0.2)
+    found = []
+    for seed in range(150):
+        given = np.random.default_rng(seed).uniform(0.2, 1.0, size=1000)
+        told = Foretold(hits=given > 0.5, given=given, expected=np.full(1000, 0.6))
+        found.append(find_settling(told, chance, 0.95).rise_p)
+    assert 0.0 <= np.mean(np.array(found) < 0.05) <= 0.11
+    assert kstest(found, "uniform").pvalue > 0.001
+
+
+def test_interval_of_the_settled_round_holds_it():
+    chance, held = np.full(2000, 0.2), []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        # The share rises in a straight line and crosses nine tenths at round 900.
+        share = np.minimum(1.0, np.arange(2000) / 1000)
+        given = 0.2 + 0.4 * share + rng.uniform(-0.2, 0.2, size=2000)
+        told = Foretold(hits=given > 0.5, given=given, expected=np.full(2000, 0.6))
+        settling = find_settling(told, chance, 0.95)
+        held.append(settling.bounds[max(0, settling.low - 1)] <= 900 <= settling.bounds[settling.high])
+    assert np.mean(held) >= 0.9
+
+
+def test_place_of_a_change():
+    evidence = np.concatenate([np.ones(30), -np.ones(20)])
+    best, low, high = _posterior(-np.cumsum(evidence), 0.95)
+    assert best == 29
+    assert low < best < high
+    assert high - low < 8
+    weights = np.exp(np.cumsum(evidence))
+    inside = weights[low : high + 1].sum() / weights.sum()
+    assert inside >= 0.95
