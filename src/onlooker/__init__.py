@@ -40,12 +40,17 @@ if TYPE_CHECKING:
     from onlooker.metrics import direction_error as direction_error
     from onlooker.metrics import predictive_regret as predictive_regret
     from onlooker.observers import SuffixImitation as SuffixImitation
+    from onlooker.observers import TrackingObserver as TrackingObserver
     from onlooker.policy import LinearPolicy as LinearPolicy
     from onlooker.simulation import Simulation as Simulation
     from onlooker.simulation import simulate as simulate
     from onlooker.simulation import simulate_many as simulate_many
     from onlooker.sweep import BurnInSweep as BurnInSweep
     from onlooker.sweep import burn_in_sweep as burn_in_sweep
+    from onlooker.tracking import TS as TS
+    from onlooker.tracking import UCB as UCB
+    from onlooker.tracking import Lapse as Lapse
+    from onlooker.tracking import Softmax as Softmax
 
 _HOMES = {
     "burn_in": ("FixedStart", "Fraction", "PowerRule"),
@@ -68,10 +73,11 @@ _HOMES = {
     ),
     "log": ("BanditLog",),
     "metrics": ("agreement", "direction_error", "predictive_regret"),
-    "observers": ("SuffixImitation",),
+    "observers": ("SuffixImitation", "TrackingObserver"),
     "policy": ("LinearPolicy",),
     "simulation": ("Simulation", "simulate", "simulate_many"),
     "sweep": ("BurnInSweep", "burn_in_sweep"),
+    "tracking": ("TS", "UCB", "Lapse", "Softmax"),
 }
 """Which module each public name lives in."""
 

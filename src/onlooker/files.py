@@ -1,11 +1,13 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, and reading back what names its schema."""
 
+import json
 import os
 import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from onlooker.errors import InputError
 
@@ -55,6 +57,19 @@ def _temporary_beside(target: Path) -> Path:
     if special:
         raise InputError(f"{target}: is a device or a pipe, which cannot be replaced: name a file")
     return temporary
+
+
+def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
+    """Read a JSON object that names its schema; nothing in it is run."""
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not a {kind}, its JSON does not parse") from error
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise InputError(f"{path}: is not a {kind} of schema {schema!r}, as written by {writer}")
+    return document
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

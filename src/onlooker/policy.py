@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from onlooker import ragged
 from onlooker.categories import Categories, Encoding, as_categories
 from onlooker.encoding import feature_rows
 from onlooker.errors import InputError
-from onlooker.files import write_text
+from onlooker.files import read_document, write_text
 from onlooker.frames import arrow_table
 from onlooker.log import BanditLog, as_log, as_names
 from onlooker.types import Index, Vector
@@ -91,7 +90,7 @@ class LinearPolicy:
 
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""
-        theta = self._aligned(as_log(log))
+        theta = self.theta[self.positions(as_log(log))]
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
@@ -143,8 +142,8 @@ class LinearPolicy:
         encoding = Encoding.of(self)
         return feature_rows(arrow_table(offers, encoding.columns), encoding)
 
-    def _aligned(self, log: BanditLog) -> Vector:
-        """Theta in the order of the log's features: by name where both have names, else by position."""
+    def positions(self, log: BanditLog) -> Index:
+        """Where theta has each of the log's features: by name where both have names, else by position."""
         if self.feature_names is not None and log.feature_names is not None:
             where = {name: position for position, name in enumerate(self.feature_names)}
             absent = [name for name in self.feature_names if name not in log.feature_names]
@@ -161,10 +160,10 @@ class LinearPolicy:
                         if part
                     )
                 )
-            return self.theta[[where[name] for name in log.feature_names]]
+            return np.array([where[name] for name in log.feature_names], dtype=np.int64)
         if len(self.theta) != log.n_features:
             raise InputError(f"the policy has {len(self.theta)} features, but the log has {log.n_features}")
-        return self.theta
+        return np.arange(log.n_features)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy as JSON; `load` gives back exactly the same numbers.
@@ -187,14 +186,7 @@ class LinearPolicy:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
-        try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: is not a policy file, its JSON does not parse") from error
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise InputError(f"{path}: is not a policy file of schema {SCHEMA!r}, as written by LinearPolicy.save")
+        document = read_document(path, SCHEMA, "policy file", writer="LinearPolicy.save")
         theta, names = document.get("theta"), document.get("feature_names")
         named = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
         if not (isinstance(theta, list) and all(type(value) in {int, float} for value in theta) and named):

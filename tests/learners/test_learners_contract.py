@@ -152,7 +152,7 @@ def test_the_eigenvalue_bound_is_above_and_near(d):
         root = rng.standard_normal((d, d + 2)) * np.logspace(0, -3, d)[:, None]
         matrix = scale * root @ root.T
         largest = np.linalg.eigvalsh(matrix)[-1]
-        bound = ridge_module._largest_eigenvalue(matrix)
+        bound = ridge_module.largest_eigenvalue(matrix)
         assert largest <= bound <= largest * d ** (1 / 32) * (1 + 1e-8)
 
 
@@ -160,7 +160,7 @@ def test_the_eigenvalue_bound_is_above_and_near(d):
 @pytest.mark.parametrize("environment", [Environment(20, 50), Environment(2, (1, 30), dtype="float64")], ids=repr)
 def test_passing_over_arms_changes_no_pick(alpha, environment, monkeypatch):
     pruned = simulate(environment, LinUCB(alpha), 1500, seed=1)
-    monkeypatch.setattr(ridge_module, "_largest_eigenvalue", lambda _: np.inf)
+    monkeypatch.setattr(ridge_module, "largest_eigenvalue", lambda _: np.inf)
     full = simulate(environment, LinUCB(alpha), 1500, seed=1)
     np.testing.assert_array_equal(pruned.log.chosen, full.log.chosen)
     np.testing.assert_array_equal(pruned.rewards, full.rewards)

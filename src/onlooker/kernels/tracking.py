@@ -158,8 +158,8 @@ def _margins(
 ) -> int:
     """Belief about by how much `arm` beats the rivals in `order`; give how many of them were close.
 
-    Fills their `means` and `covariance` (upper triangle), and in `carried` the covariance of the learner's estimate with
-    each of them.
+    Fills their `means` and `covariance` (upper triangle), and in `carried` the covariance of the learner's estimate
+    with each of them.
     """
     d = len(belief.mean)
     plain, seen, turned = np.empty((len(order), d)), np.empty((len(order), d)), np.empty((len(order), d))
@@ -191,8 +191,8 @@ def _margins(
 def _condition(count: int, means: Vector, covariance: Matrix, shifts: Vector, drops: Vector) -> float:
     """Let every margin be positive, one after the other; give the log-probability of that.
 
-    Row k of `covariance` is left as it was when its turn came; `shifts` and `drops` say by how much a variable with unit
-    covariance with margin k then moves, and how much of its variance is lost.
+    Row k of `covariance` is left as it was when its turn came; `shifts` and `drops` say by how much a variable with
+    unit covariance with margin k then moves, and how much of its variance is lost.
     """
     log_probability = 0.0
     for k in range(count):
@@ -364,23 +364,22 @@ def follow(
     Fills for each of them, counted from 0, the log-probability of its pick given all earlier ones and the probability
     that it was a lapse. In every CHECKED-th round `tally`, shape (4, BINS), takes in the probability p of the likeliest
     arm, whether it was picked, p (1 - p), and one: in the column of p's bin. `excess`, shape (3, CROWDS), counts rounds
-    by how many rivals of the pick were close; in every SUMMED-th round it takes in the logarithm of the sum of all arms'
-    probabilities, and one.
+    by how many rivals of the pick were close; in every SUMMED-th round it takes in the logarithm of the sum of all
+    arms' probabilities, and one.
     """
     at = _room(offsets, start, stop, features.shape[1])
     for t in range(start, stop):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         best = _values(features, first, pick, model, belief, at.values[:n_arms], at.reaches[:n_arms])
         checked = (before + t) % CHECKED == 0 and n_arms > 1
-        total = 1.0
-        summed = (before + t) % SUMMED == 0 and n_arms > 1
-        if summed:
+        total = 0.0
+        if (before + t) % SUMMED == 0 and n_arms > 1:
             total = _all_arms(features, first, best, model, belief, at, np.empty(n_arms))
         if checked and best != pick:
             probability, _ = _beats_all(features, first, n_arms, best, model, belief, at)
             _count_in(tally, (1.0 - model.lapse) * probability + model.lapse / n_arms, 0.0)
         probability, count = _beats_all(features, first, n_arms, pick, model, belief, at)
-        _sum_up(excess, count, summed, total)
+        _sum_up(excess, count, total)
         total = (1.0 - model.lapse) * probability + model.lapse / n_arms
         if checked and best == pick:
             _count_in(tally, total, 1.0)
@@ -393,13 +392,14 @@ def follow(
 
 
 @_compiled
-def _sum_up(excess: Matrix, rivals: int, summed: bool, total: float) -> None:
+def _sum_up(excess: Matrix, rivals: int, total: float) -> None:
+    """Count a round in; `total` is 0 where it was not summed."""
     place = 0
     while rivals > 1 and place < CROWDS - 1:
         rivals = (rivals + 1) // 2
         place += 1
     excess[0, place] += 1.0
-    if summed:
+    if total > 0.0:
         excess[1, place] += math.log(total)
         excess[2, place] += 1.0
 
@@ -417,7 +417,7 @@ def _count_in(tally: Matrix, probability: float, picked: float) -> None:
 def pick_probabilities(
     features: Features, offsets: Index, start: int, stop: int, model: Model, belief: Belief, probabilities: Vector
 ) -> None:
-    """Fill how probable every arm of the rounds is as the learner's next pick, one per row from the first round's on."""
+    """Fill how probable every arm of the rounds is as the learner's next pick, from the first round's first row on."""
     at = _room(offsets, start, stop, features.shape[1])
     for t in range(start, stop):
         first, n_arms = offsets[t], offsets[t + 1] - offsets[t]

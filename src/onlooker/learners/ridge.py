@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.checks import as_number, as_whole
+from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.environment import Contexts
 from onlooker.errors import InputError
 from onlooker.types import Features, Index, Matrix, Vector
@@ -130,7 +131,7 @@ class Player:
         from onlooker.kernels import learning
 
         start, stop = rounds
-        self._state.largest[0] = _largest_eigenvalue(self._state.inverse)
+        self._state.largest[0] = largest_eigenvalue(self._state.inverse)
         learning.play(
             contexts.features,
             contexts.offsets,
@@ -180,16 +181,3 @@ def _fresh_state(rule: Rule, ridge: float, n_features: int) -> State:
         growth=np.zeros(1),
         largest=np.array([1.0 / ridge]),
     )
-
-
-def _largest_eigenvalue(matrix: Matrix) -> float:
-    """Bound the largest eigenvalue of a positive definite matrix from above, within 13% for d = 50.
-
-    The norm of the 16th power exceeds its largest eigenvalue by a factor of at most `sqrt(d)`, of which the 16th root
-    leaves little. That takes an eighth of the time of the eigenvalues; the last factor outweighs rounding.
-    """
-    norm = float(np.linalg.norm(matrix))
-    power = matrix / norm
-    for _ in range(4):
-        power = power @ power
-    return norm * float(np.linalg.norm(power) ** (1 / 16)) * (1 + 1e-9)

@@ -6,7 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,14 +20,14 @@ from onlooker.errors import (
     OnlookerWarning,
     TooFewRoundsWarning,
 )
-from onlooker.files import read_json, write_text
+from onlooker.files import read_document, write_text
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
-from onlooker.tracking.exploration import FAMILIES, UCB, Exploration, Lapse
+from onlooker.tracking.exploration import FAMILIES, Exploration
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, direction_covariance, settled_round
 from onlooker.types import Matrix, Progress, Vector
@@ -123,25 +123,28 @@ class TrackingObserver(Observer):
 
     def partial_fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
         """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
-        monitor = getattr(self, "_monitor", None) or self._fresh(as_log(log))
-        monitor.watch(as_log(log), progress)
-        return self._learn(monitor)
+        if not hasattr(self, "policy_"):
+            return self.fit(log, progress=progress)
+        places = self.policy_.positions(as_log(log))
+        if (places != np.arange(len(places))).any():
+            log = BanditLog(log.features[:, np.argsort(places)], log.offsets, log.chosen)
+        self._monitor.watch(log, progress)
+        return self._learn(self._monitor)
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
         from onlooker.kernels.tracking import pick_probabilities
 
-        self._fitted()
-        rows = self._aligned(as_log(log))
+        places = self._fitted().positions(as_log(log))
         follower = self._monitor.follower
-        model = follower.assumption.model()
+        model, belief = follower.assumption.model(), follower.belief_at(places)
 
         def of(block: tuple[int, int]) -> Vector:
-            found = np.empty(int(rows.offsets[block[1]] - rows.offsets[block[0]]))
-            pick_probabilities(rows.features, rows.offsets, *block, model, follower.belief, found)
+            found = np.empty(int(log.offsets[block[1]] - log.offsets[block[0]]))
+            pick_probabilities(log.features, log.offsets, *block, model, belief, found)
             return found
 
-        return np.concatenate(list(ordered_map(of, ragged.blocks(rows.offsets, rows.n_features))))
+        return np.concatenate(list(ordered_map(of, ragged.blocks(log.offsets, log.n_features))))
 
     def summary(self, level: float = 0.95) -> TrackingSummary:
         """The answers in figures and in words; print it, or take `to_dict()`."""
@@ -154,9 +157,7 @@ class TrackingObserver(Observer):
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
-        spread = float(np.sqrt(direction @ self.covariance_ @ direction))
         names = feature_labels(self.policy_.feature_names, len(direction))
-        told = isinstance(self.exploration_, Lapse | UCB) and length > 0
         return TrackingSummary(
             coefficients=tuple(
                 Coefficient(
@@ -176,7 +177,7 @@ class TrackingObserver(Observer):
             misfit=self.misfit_,
             foreseen=self._monitor.follower.foreseen,
             settled_round=self.settled_round_,
-            scale=(length, max(0.0, length - reach * spread), length + reach * spread) if told else None,
+            scale=length,
             warnings=self.warnings_,
         )
 
@@ -195,10 +196,11 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
-        names = self.policy_.feature_names
+        names, categories = self.policy_.feature_names, self.policy_.categories
         document = {
             "schema": SCHEMA,
             "feature_names": None if names is None else list(names),
+            "categories": None if categories is None else dict(categories),
             "automatic": self.exploration == "auto",
             "monitor": self._monitor.to_dict(),
         }
@@ -207,9 +209,7 @@ class TrackingObserver(Observer):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TrackingObserver:
         """Give back an observer that `save` wrote. Nothing in the file is run."""
-        document = read_json(path)
-        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise InputError(f"{path}: is not a tracking state of schema {SCHEMA!r}, as written by save")
+        document = read_document(path, SCHEMA, "tracking state", writer="TrackingObserver.save")
         try:
             monitor = Monitor.from_dict(document["monitor"])
             observer = cls(
@@ -217,7 +217,7 @@ class TrackingObserver(Observer):
                 ridge=monitor.ridge,
                 checkpoints=monitor.checkpoints,
             )
-            observer._feature_names = document["feature_names"]
+            observer._named = (document["feature_names"], document["categories"])
             with warnings.catch_warnings():
                 # They were given when the state was saved, and are in `warnings_`.
                 warnings.simplefilter("ignore", OnlookerWarning)
@@ -233,7 +233,7 @@ class TrackingObserver(Observer):
         checkpoints = None
         if self.checkpoints is not None:
             checkpoints = tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in self.checkpoints}))
-        self._feature_names = log.feature_names
+        self._named = (log.feature_names, log.categories)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
             ridge=as_number(self.ridge, "ridge", above=0.0),
@@ -245,14 +245,15 @@ class TrackingObserver(Observer):
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
         self._monitor = monitor
-        self.policy_ = LinearPolicy(follower.belief.mean, self._feature_names)
+        self.policy_ = LinearPolicy(follower.belief.mean, *self._named)
         self.covariance_ = follower.covariance
         self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
         self.misfit_ = follower.misfit
         self.fits_ = self.misfit_ <= MISFIT
-        self.path_ = Path.of(steps if follower.path[-1:] != steps[-1:] else steps[:-1])
-        self.settled_round_ = settled_round(steps)
+        ended = bool(follower.path) and follower.path[-1].n_rounds == follower.n_rounds
+        self.path_ = Path.of(follower.path if ended else steps)
+        self.settled_round_ = settled_round(follower.path if ended else steps)
         self.n_rounds_ = follower.n_rounds
         found = list(self._findings(monitor))
         self.warnings_ = tuple(str(one) for one in found)
@@ -274,12 +275,13 @@ class TrackingObserver(Observer):
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
-                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing to track"
+                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing "
+                "to track"
             )
         if not self.fits_:
             yield NoFamilyFitsWarning(
-                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no way "
-                'to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
+                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no "
+                'way to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
             )
 
     def _families(self) -> tuple[Family, ...]:
@@ -294,9 +296,3 @@ class TrackingObserver(Observer):
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )
-
-    def _aligned(self, log: BanditLog) -> BanditLog:
-        """The log with its features in the order of theta."""
-        names = self.policy_.feature_names
-        self.policy_.check(log)
-        return log

@@ -50,8 +50,8 @@ class TrackingSummary:
     """Share of picks that were the likeliest arm, given the picks before."""
     settled_round: int | None
     """Since when the estimate has not moved beyond its own noise; None if it still does."""
-    scale: tuple[float, float, float] | None
-    """Length of theta in units of the reward noise, with its interval; None where the log cannot tell."""
+    scale: float
+    """Length of theta in units of the reward noise; picks tell it only roughly, so it has no interval."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
 
@@ -66,8 +66,8 @@ class TrackingSummary:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The answers, a sentence each: how it explores, whether it has settled, how strong the signal is."""
-        return (self._exploring(), self._settling(), *self._scaling())
+        """The answers, a sentence each: how it explores, whether it has settled."""
+        return (self._exploring(), self._settling())
 
     def __repr__(self) -> str:
         width = max([7, *(len(c.name) for c in self.coefficients)])
@@ -104,12 +104,6 @@ class TrackingSummary:
         if self.settled_round <= 1:
             return "Its estimate has not moved beyond its own noise since the start."
         return f"Its estimate has not moved beyond its own noise since about round {self.settled_round}."
-
-    def _scaling(self) -> tuple[str, ...]:
-        if self.scale is None:
-            return ()
-        length, low, high = self.scale
-        return (f"One unit of features along theta is worth {length:.3g} [{low:.3g}, {high:.3g}] times the reward noise.",)
 
 
 CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}

@@ -24,7 +24,7 @@ class Checkpoint:
     theta: Vector
     """Mean, in units of the reward noise."""
     standard_error: Vector
-    """Of each coordinate."""
+    """Of each coordinate of its direction."""
     noise: tuple[float, float]
     """Trace of the covariance of theta's direction, and of that covariance's square."""
 
@@ -35,7 +35,7 @@ class Checkpoint:
         return cls(
             n_rounds=n_rounds,
             theta=theta,
-            standard_error=np.sqrt(np.maximum(np.diag(covariance), 0.0)),
+            standard_error=np.sqrt(np.maximum(np.diag(turned), 0.0)),
             noise=(float(np.trace(turned)), float(np.sum(turned * turned))),
         )
 
@@ -67,8 +67,10 @@ class Path:
     """Rounds played before each checkpoint, shape (c,)."""
     theta: Matrix
     """The learner's estimate there, shape (c, d), in units of the reward noise."""
+    direction: Matrix
+    """The estimate, scaled to length one."""
     standard_error: Matrix
-    """Of each coordinate, shape (c, d)."""
+    """Of each coordinate of the direction, shape (c, d)."""
 
     @classmethod
     def of(cls, checkpoints: Sequence[Checkpoint]) -> Path:
@@ -76,6 +78,7 @@ class Path:
         return cls(
             rounds=np.array([one.n_rounds for one in checkpoints], dtype=np.int64),
             theta=np.array([one.theta for one in checkpoints]),
+            direction=np.array([_unit(one.theta) for one in checkpoints]),
             standard_error=np.array([one.standard_error for one in checkpoints]),
         )
 
@@ -100,8 +103,9 @@ def next_checkpoint(n_rounds: int, checkpoints: tuple[int, ...] | None) -> int:
 def direction_covariance(theta: Vector, covariance: Matrix) -> Matrix:
     """Covariance of `theta / |theta|`, to first order."""
     norm = float(np.linalg.norm(theta))
+    # Without a length there is no direction: any is as good, and none is further than 1 from the middle.
     if norm == 0.0:
-        return np.full_like(covariance, np.inf)
+        return np.eye(len(theta))
     unit = theta / norm
     projection = (np.eye(len(theta)) - np.outer(unit, unit)) / norm
     turned: Matrix = projection @ covariance @ projection
@@ -111,8 +115,8 @@ def direction_covariance(theta: Vector, covariance: Matrix) -> Matrix:
 def settled_round(checkpoints: Sequence[Checkpoint], level: float = 0.95) -> int | None:
     """Rounds after which the estimate's direction no longer differs from its last beyond the noise of both.
 
-    None if it still moved at the last checkpoint before the end. Movement is told from noise by a chi-square test on the
-    squared distance, its degrees of freedom after Satterthwaite.
+    None if it still moved at the last checkpoint before the end. Movement is told from noise by a chi-square test on
+    the squared distance, its degrees of freedom after Satterthwaite.
     """
     from scipy.special import chdtri
 
