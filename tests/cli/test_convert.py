@@ -95,6 +95,23 @@ def test_other_names_of_nested_columns(run, tmp_path):
     assert read_log(tmp_path / "out.csv").chosen.tolist() == [1]
 
 
+def test_what_cannot_be_written_is_told_of_the_target(refused, tmp_path, log, monkeypatch):
+    bad = BanditLog(np.eye(2), [0, 2], [0], feature_names=["a", "reward"])
+    write_log(bad, tmp_path / "in.parquet")
+    said = refused("convert", tmp_path / "in.parquet", tmp_path / "out.csv")
+    assert f"{tmp_path / 'out.csv'}: a long table cannot hold a feature called 'reward'" in said
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    write_log(log, tmp_path / "in.csv")
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    said = refused("convert", tmp_path / "in.csv", tmp_path / "out.parquet")
+    assert f"{tmp_path / 'out.parquet'}: " in said
+    assert "No space left on device" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "in.parquet"]
+
+
 def test_bad_input(refused, tmp_path, log):
     write_log(log, tmp_path / "in.parquet")
     assert "known suffixes" in refused("convert", tmp_path / "in.parquet", tmp_path / "out.xlsx")

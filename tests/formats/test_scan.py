@@ -121,6 +121,16 @@ def test_levels_are_those_of_all_files(tmp_path):
         assert scan_log(tmp_path / "*.csv", like=first).read().feature_names == first.feature_names
 
 
+def test_unseen_levels_are_told_once_for_all_parts(tmp_path):
+    levels = "ab" * 50 + "z" * 7
+    rows = "".join(f"{t},1,{level},{t}\n" for t, level in enumerate(levels))
+    (tmp_path / "log.csv").write_text("round,chosen,c,x\n" + rows)
+    like = BanditLog(np.zeros((1, 2)), [0, 1], [0], feature_names=["c=b", "x"], categories={"c": ["a", "b"]})
+    with pytest.warns(UnseenCategoryWarning) as told:
+        assert scan_log(tmp_path / "log.csv", like=like, batch_rows=10).read().n_rounds == 107
+    assert ["'z' in 7 rows" in str(warning.message) for warning in told] == [True]
+
+
 def test_lists_of_files_keep_their_order(tmp_path):
     for name, t in (("b", 1), ("a", 2)):
         (tmp_path / f"{name}.csv").write_text(f"round,chosen,x\n{t},1,1\n{t},0,2\n")
