@@ -88,8 +88,10 @@ def level_counts(column: Any, name: str, first_row: int = 0) -> Counter[str]:
     return counts
 
 
-def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0) -> Features:
+def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
+
+    Levels that the encoding does not know are told in a warning, unless the caller has told them.
 
     Examples
     --------
@@ -121,7 +123,8 @@ def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0) -> Featu
     unseen: Counter[tuple[str, str]] = Counter()
     for found in ordered_map(filler.fill, zip(pieces, starts, strict=False)):
         unseen.update(found)
-    _tell_unseen(unseen, encoding)
+    if tell:
+        tell_unseen(unseen, encoding)
     return rows
 
 
@@ -207,7 +210,8 @@ def _levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
     return levels, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
+def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
+    """Warn of levels, by column and level with their rows, that the encoding does not know."""
     for column in dict.fromkeys(column for column, _ in unseen):
         found = [(level, rows) for (name, level), rows in unseen.items() if name == column]
         shown = ", ".join(f"{level!r} in {rows} row{'s' * (rows != 1)}" for level, rows in found[:3])

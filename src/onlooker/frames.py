@@ -117,7 +117,7 @@ def parts_of_table(
     """Take an Arrow table apart, as `encoding` says.
 
     `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
-    be next to each other and rounds in order of time.
+    be next to each other and rounds in order of time, and unseen levels have been told.
     """
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
@@ -136,7 +136,7 @@ def parts_of_table(
         if adjacent and grouping is not appeared:
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
-    rows = feature_rows(table, encoding, first_row=first_row)
+    rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent)
     ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
     return Parts(
         features=grouping.in_order(rows),

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker import ragged
 from onlooker.categories import Categories, Encoded, as_categories
 from onlooker.errors import InputError
 from onlooker.frames import Parts
+from onlooker.log_checks import as_features, as_ids, as_index, as_names, check_finite, check_rounds
 from onlooker.types import Features, Ids, Index
 
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "categories")
@@ -79,20 +79,20 @@ class BanditLog:
         arm_ids: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        rows = _as_features(features)
-        bounds = _as_index(offsets, "offsets")
-        picks = _as_index(chosen, "chosen")
+        rows = as_features(features)
+        bounds = as_index(offsets, "offsets")
+        picks = as_index(chosen, "chosen")
         names = as_names(feature_names, rows.shape[1])
-        _check_rounds(len(rows), bounds, picks)
-        _check_finite(rows, bounds, names)
+        check_rounds(len(rows), bounds, picks)
+        check_finite(rows, bounds, names)
         _fill(
             self,
             rows,
             bounds,
             picks,
             names,
-            _as_ids(round_ids, len(picks), "round_ids"),
-            _as_ids(arm_ids, len(rows), "arm_ids"),
+            as_ids(round_ids, len(picks), "round_ids"),
+            as_ids(arm_ids, len(rows), "arm_ids"),
             as_categories(categories, names),
         )
 
@@ -132,7 +132,7 @@ class BanditLog:
         if dense.ndim != 3:
             raise InputError(f"X has shape {dense.shape}: pass an array of shape (rounds, arms, features)")
         n_rounds, n_arms, n_features = dense.shape
-        picks = _as_index(chosen, "chosen")
+        picks = as_index(chosen, "chosen")
         if len(picks) != n_rounds:
             raise InputError(f"chosen has {len(picks)} entries, but X has {n_rounds} rounds: pass one pick a round")
         rows = dense.reshape(n_rounds * n_arms, n_features)
@@ -206,7 +206,7 @@ class BanditLog:
     @classmethod
     def from_parts(cls, parts: Parts) -> BanditLog:
         """Take what a table was turned into, which was checked on the way."""
-        _check_rounds(len(parts.features), parts.offsets, parts.chosen)
+        check_rounds(len(parts.features), parts.offsets, parts.chosen)
         names = as_names(parts.feature_names, parts.features.shape[1])
         return _restore(
             parts.features,
@@ -343,87 +343,3 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def _as_features(features: ArrayLike) -> Features:
-    try:
-        array = np.asarray(features)
-    except ValueError as error:
-        raise InputError("features has rows of different lengths: every arm needs the same features") from error
-    if array.ndim != 2:
-        raise InputError(f"features has shape {array.shape}: pass one row per offered arm, shape (rows, features)")
-    if array.shape[1] == 0:
-        raise InputError("features has no columns: nothing describes the arms")
-    if array.dtype in (np.float32, np.float64):
-        return np.ascontiguousarray(array)
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
-        raise InputError(f"features has dtype {array.dtype}: pass real numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def _as_index(values: ArrayLike, name: str) -> Index:
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise InputError(f"{name} has shape {array.shape}: pass one dimension")
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise InputError(f"{name} has dtype {array.dtype}: pass whole numbers")
-    # A copy: the kernels trust these, so nobody else may hold them.
-    return np.array(array, dtype=np.int64)
-
-
-def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
-    """Feature names as a tuple: strings, one per feature, all different."""
-    if names is None:
-        return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InputError("feature_names must be a sequence of strings")
-    if len(names) != n_features:
-        raise InputError(f"feature_names has {len(names)} names for {n_features} features")
-    if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(f"feature_names has {twice!r} twice: names must differ")
-    return tuple(str(name) for name in names)
-
-
-def _as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:
-    if ids is None:
-        return None
-    array = np.asarray(ids)
-    if array.shape != (size,):
-        raise InputError(f"{name} has shape {array.shape}, but {size} ids are needed")
-    return array
-
-
-def _check_rounds(n_rows: int, offsets: Index, chosen: Index) -> None:
-    if len(offsets) != len(chosen) + 1:
-        raise InputError(f"offsets has {len(offsets)} entries for {len(chosen)} rounds: pass one more than rounds")
-    if offsets[0] != 0 or offsets[-1] != n_rows:
-        raise InputError(f"offsets runs from {offsets[0]} to {offsets[-1]}, but must run from 0 to {n_rows} rows")
-    # Compared, not subtracted: sizes of absurd offsets would overflow and look positive.
-    empty = np.flatnonzero(offsets[1:] <= offsets[:-1])
-    if len(empty):
-        raise InputError(f"round {empty[0]} offers no arm: leave such rounds out")
-    sizes = np.diff(offsets)
-    wrong = np.flatnonzero((chosen < 0) | (chosen >= sizes))
-    if len(wrong):
-        t = int(wrong[0])
-        raise InputError(f"round {t} picks position {chosen[t]}, but offers {sizes[t]} arms (positions count from 0)")
-
-
-def _check_finite(features: Features, offsets: Index, feature_names: tuple[str, ...] | None) -> None:
-    for start, stop in ragged.blocks(offsets, features.shape[1]):
-        first = int(offsets[start])
-        block = features[first : offsets[stop]]
-        # A sum is finite only if every term is, and needs no second array; overflow falls through to the exact test.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(block.sum()):
-                continue
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            row, column = int(bad[0][0]) + first, int(bad[0][1])
-            t = int(np.searchsorted(offsets, row, side="right")) - 1
-            name = repr(feature_names[column]) if feature_names else str(column)
-            raise InputError(
-                f"round {t}, arm {row - offsets[t]}, feature {name} is {features[row, column]}: "
-                "fill missing values in or leave the round out"
-            )

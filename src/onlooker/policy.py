@@ -16,7 +16,8 @@ from onlooker.encoding import feature_rows
 from onlooker.errors import InputError
 from onlooker.files import read_document, write_text
 from onlooker.frames import arrow_table
-from onlooker.log import BanditLog, as_log, as_names
+from onlooker.log import BanditLog, as_log
+from onlooker.log_checks import as_names
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"

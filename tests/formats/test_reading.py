@@ -1,3 +1,4 @@
+import gzip
 import json
 
 import numpy as np
@@ -192,3 +193,36 @@ def test_real_choices(data_folder):
     assert np.array_equal(log.features, table[["gc", "ttme", "hinc"]].to_numpy())
     assert np.array_equal(log.round_ids, np.arange(1, 211))
     assert np.array_equal(log.arm_ids[log.chosen_rows], table["mode"][table["choice"] == 1])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_numbers_as_categories_are_the_same_in_every_format(tmp_path, suffix):
+    table = pa.table({"round": [1, 1, 1], "chosen": [0, 1, 0], "size": [10, 9, 2**53 + 1], "x": [1.5, 2.5, 3.5]})
+    path = tmp_path / f"log.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        long_file(tmp_path, suffix, table)
+    log = read_log(path, categories=["size"])
+    assert log.categories == {"size": ("9", "10", "9007199254740993")}
+    assert log.features.tolist() == [[1, 0, 1.5], [0, 0, 2.5], [0, 1, 3.5]]
+    assert_equal_logs(read_log(path, like=log), log)
+
+
+def test_jsonl_keeps_dates_as_text_and_ids_as_they_are(tmp_path):
+    rows = [
+        {"round": "2024-01-02", "arm": 2**63 + 5, "chosen": True, "day": "2024-05-01", "x": 1},
+        {"round": "2024-01-02", "arm": 1, "chosen": False, "day": "2024-05-02", "x": 2.5},
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = read_log(tmp_path / "log.jsonl")
+    assert log.round_ids.tolist() == ["2024-01-02"]
+    assert log.arm_ids.tolist() == [2**63 + 5, 1]
+    assert log.categories == {"day": ("2024-05-01", "2024-05-02")}
+
+
+@pytest.mark.parametrize("name", ["log.tsv", "log.tsv.gz", "log.csv.gz"])
+def test_tabs_and_compressed_tables(tmp_path, name):
+    text = b"round\tchosen\tx\n1\t0\t2\n1\t1\t3\n"
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    assert read_log(tmp_path / name).features.tolist() == [[2], [3]]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.formats import nested_parquet, read_log, write_log
+from onlooker.formats import nested_parquet, read_log, write_log, write_parts
 from onlooker.log import BanditLog
 from strategies import IDS, NAMES, assert_equal_logs, plains
 
@@ -37,9 +37,10 @@ def test_parquet_keeps_everything(tmp_path_factory, log, group_values):
     assert_equal_logs(read_log(path), log)
 
 
-@given(named_logs())
-def test_csv_keeps_values_names_and_ids(tmp_path_factory, log):
-    path = tmp_path_factory.mktemp("log") / "log.csv"
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "jsonl", "jsonl.gz"])
+@given(log=named_logs())
+def test_text_keeps_values_names_and_ids(tmp_path_factory, suffix, log):
+    path = tmp_path_factory.mktemp("log") / f"log.{suffix}"
     write_log(log, path)
     again = read_log(path)
     assert again.features.dtype == np.float64
@@ -51,12 +52,37 @@ def test_csv_keeps_values_names_and_ids(tmp_path_factory, log):
     assert list(map(str, again.round_ids)) == list(map(str, expected))
     assert (again.arm_ids is None) == (log.arm_ids is None)
     assert log.arm_ids is None or list(map(str, again.arm_ids)) == list(map(str, log.arm_ids))
+    if suffix.startswith("jsonl") and log.round_ids is not None:
+        # JSON tells numbers from text.
+        assert again.round_ids.tolist() == log.round_ids.tolist()
+
+
+@given(named_logs())
+def test_long_parquet_keeps_all_but_made_up_names(tmp_path_factory, log):
+    path = tmp_path_factory.mktemp("log") / "log.parquet"
+    write_parts([log], path, long=True)
+    names = log.feature_names or tuple(f"x{j}" for j in range(log.n_features))
+    ids = np.arange(log.n_rounds) if log.round_ids is None else log.round_ids
+    same = BanditLog(log.features, log.offsets, log.chosen, feature_names=names, round_ids=ids, arm_ids=log.arm_ids)
+    assert_equal_logs(read_log(path), same)
+
+
+@given(named_logs(), st.data())
+def test_categories_survive_in_parquet(tmp_path_factory, log, data):
+    levels = data.draw(st.lists(NAMES, min_size=log.n_features + 1, max_size=log.n_features + 1, unique=True))
+    names = [f"c={level}" for level in levels[1:]]
+    log = BanditLog(log.features, log.offsets, log.chosen, feature_names=names, categories={"c": levels})
+    path = tmp_path_factory.mktemp("log") / "log.parquet"
+    write_log(log, path)
+    again = read_log(path)
+    assert_equal_logs(again, log)
+    assert again.categories == {"c": tuple(levels)}
 
 
 EXTREMES = [0.1, 1 / 3, -0.0, 5e-324, 1.7976931348623157e308, 2**53 + 1.0, 1e16, 123456789.12345679, 3.0]
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_every_bit_of_a_float64_survives(tmp_path, suffix):
     random = np.frombuffer(np.random.default_rng(0).bytes(8 * 20_000), dtype=np.float64)
     values = np.concatenate([EXTREMES, random[np.isfinite(random)]])[:, None]
@@ -65,7 +91,7 @@ def test_every_bit_of_a_float64_survives(tmp_path, suffix):
     assert read_log(tmp_path / f"log.{suffix}").features.tobytes() == log.features.tobytes()
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(
     "ids",
     [
@@ -88,7 +114,7 @@ def test_ids_stay_as_they_are(tmp_path, suffix, ids):
     assert again.arm_ids.tolist() == ids
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize(
     "names", [["a.b", "a"], ["a,b", "c;d;e"], ['"', "'"], ["\n", "\t"], ["\r", "\r\n"], ["é 😀", " "], ["1", "-2"]]
 )

@@ -7,6 +7,7 @@ import click
 
 from onlooker import __version__
 from onlooker.cli.compare import compare
+from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
@@ -26,7 +27,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, simulate, fit, diagnose, compare, reproduce):
+for command in (demo, simulate, convert, fit, diagnose, compare, reproduce):
     commands.add_command(command)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from onlooker.checks import as_number, as_whole
 from onlooker.diagnosis.bins import Estimate, proportion
+from onlooker.diagnosis.figures import blocks_of, round_of, tests_of
 from onlooker.diagnosis.findings import Findings, find_all, usable_bins
 from onlooker.diagnosis.policies import LATE
-from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test, Verdict
-from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
@@ -116,7 +114,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     if verdict == "drifting" and found.change.gradual:
         notes.append("the policies right before and after the round given are alike: the change was gradual")
     if verdict == "drifting" and found.before is not None:
-        earlier = _round(log, found, found.before.round, found.before.low, found.before.high)
+        earlier = round_of(log, found, found.before.round, found.before.low, found.before.high)
         notes.append(
             f"it was not the only change: the rounds before it drift as well, at about round {earlier.round:,}"
         )
@@ -135,8 +133,8 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         predictability_rise=diagnostics.predictability_rise,
         late_gap=diagnostics.late_gap,
         # Without a policy that foretells anything its share of foresight is a division of noise by noise.
-        stability=_blocks(found, level) if verdict in {"settled", "still exploring", "drifting"} else (),
-        tests=_tests(found),
+        stability=blocks_of(found, level) if verdict in {"settled", "still exploring", "drifting"} else (),
+        tests=tests_of(found),
         notes=tuple(notes),
     )
 
@@ -150,84 +148,17 @@ def _verdict(
     if preference.p_value >= 1 - level:
         return "no preference found", no_preference(preference.p_value, agreement, chance, level), None, None
     if change.found:
-        place = _round(log, found, change.round, change.low, change.high)
+        place = round_of(log, found, change.round, change.low, change.high)
         before = float(found.final.hits[: change.round].mean())
         return "drifting", drifting(place, before, change.p_value, agreement, chance, level), None, place
     if found.lift < float(ndtri(level)):
         return "not enough evidence", unpredictable(preference.p_value, agreement, chance, level), None, None
     if settling.rise_p >= 1 - level or settling.block == 0:
-        since = _round(log, found, 0, 0, int(settling.bounds[settling.high]))
+        since = round_of(log, found, 0, 0, int(settling.bounds[settling.high]))
         return "settled", settled(since, agreement, chance, level), since, None
     # The learner settled somewhere in the block before the first level one.
     block, low, high = (int(settling.bounds[b]) for b in (settling.block, max(0, settling.low - 1), settling.high))
-    since = _round(log, found, block, low, high)
+    since = round_of(log, found, block, low, high)
     if block > (LATE if settling.abrupt else LONGEST) * len(found.rounds):
         return "still exploring", exploring(since, found.diagnostics, agreement, chance, level), None, None
     return "settled", settled(since, agreement, chance, level), since, None
-
-
-def _round(log: BanditLog, found: Findings, place: int, low: int, high: int) -> RoundEstimate:
-    """In rounds of the log as it was given, from positions among those that offer a choice."""
-    last = len(found.rounds) - 1
-    places = [int(found.rounds[min(last, at)]) if at else 0 for at in (place, low, high)]
-    ids = [None if log.round_ids is None else _plain(log.round_ids[at]) for at in places]
-    return RoundEstimate(round=places[0], low=places[1], high=places[2], round_id=ids[0], low_id=ids[1], high_id=ids[2])
-
-
-def _plain(name: Any) -> str | int:
-    """An id as JSON can hold it: a whole number, or text."""
-    return int(name) if isinstance(name, (int, np.integer)) else str(name)
-
-
-def _blocks(found: Findings, level: float) -> tuple[Block, ...]:
-    from scipy.special import ndtri
-
-    settling, rounds = found.settling, found.rounds
-    reach = float(ndtri(0.5 + level / 2)) * settling.error
-    return tuple(
-        Block(
-            start=int(rounds[a]),
-            stop=int(rounds[b - 1]) + 1,
-            share=Estimate(share, share - half, share + half),
-            fitted=fitted,
-        )
-        for a, b, share, half, fitted in zip(
-            settling.bounds[:-1].tolist(),
-            settling.bounds[1:].tolist(),
-            settling.share.tolist(),
-            reach.tolist(),
-            settling.fitted.tolist(),
-            strict=True,
-        )
-    )
-
-
-def _tests(found: Findings) -> tuple[Test, ...]:
-    preference, settling, change = found.preference, found.settling, found.change
-    bins = len(found.diagnostics.bins)
-    return (
-        Test(
-            hypothesis="picks are uniform throughout",
-            statistic=preference.whole,
-            distribution=f"chi-square({preference.rank})",
-            p_value=preference.whole_p,
-        ),
-        Test(
-            hypothesis=f"picks are uniform in each of {bins} bins",
-            statistic=preference.binned,
-            distribution=f"chi-square({preference.freedom})",
-            p_value=preference.binned_p,
-        ),
-        Test(
-            hypothesis="the final policy fits early rounds as well as late ones",
-            statistic=settling.rise,
-            distribution="largest z",
-            p_value=settling.rise_p,
-        ),
-        Test(
-            hypothesis=f"no bin is foretold better by its past than by its future, by more than {MATERIAL:.0%}",
-            statistic=change.z,
-            distribution="largest z",
-            p_value=change.p_value,
-        ),
-    )

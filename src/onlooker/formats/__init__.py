@@ -5,14 +5,14 @@ Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 
 import glob
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_path
-from onlooker.formats.format import named
+from onlooker.formats.format import arrow_errors, named
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
 from onlooker.formats.scan import LogScan, WholeFiles, joined
 from onlooker.log import BanditLog, as_log
@@ -157,14 +157,30 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
     target = Path(path)
     with named(target, "written"):
         found = find_writer(target, long=long)
-    with atomic_path(target) as temporary:
-        if found.write_parts is not None:
-            found.write_parts(logs, temporary)
-            return
-        log = joined(list(logs))
-        with named(target, "written"):
-            assert found.write is not None
-            found.write(log, temporary)
+    try:
+        with atomic_path(target) as temporary, named(target, "written"), arrow_errors("a log, written in parts"):
+            if found.write_parts is not None:
+                found.write_parts(_guarded(logs), temporary)
+            else:
+                assert found.write is not None
+                found.write(joined(list(_guarded(logs))), temporary)
+    except _ReadingError as error:
+        raise error.error from error
+
+
+class _ReadingError(Exception):
+    """What went wrong with the parts themselves, not with the file that they are written to."""
+
+    def __init__(self, error: InputError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _guarded(logs: Iterable[BanditLog]) -> Iterator[BanditLog]:
+    try:
+        yield from logs
+    except InputError as error:
+        raise _ReadingError(error) from error
 
 
 def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:

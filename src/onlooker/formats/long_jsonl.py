@@ -65,8 +65,8 @@ class JsonlSource:
                 kind = pa.uint64()
             elif pa.types.is_timestamp(kind) and field.name != columns.order_by:
                 kind = pa.string()
-            elif field.name not in columns.keys and is_number(kind) and not pa.types.is_boolean(kind):
-                kind = pa.float64()
+            elif field.name not in {*columns.keys, *_categories(columns)} and is_number(kind):
+                kind = kind if pa.types.is_boolean(kind) else pa.float64()
             fields.append(pa.field(field.name, kind))
         return pa.schema(fields)
 
@@ -131,6 +131,12 @@ class JsonlSource:
                         found = f"{kind}, but {kinds[name]} before"
                         return InputError(f"column {name[:60]!r}, {place(row)} holds {found}: make them one kind")
         return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it anew, one object a line")
+
+
+def _categories(columns: Columns) -> list[str]:
+    """Columns that are categories whatever they hold."""
+    known = columns.like.categories if columns.like is not None else None
+    return [*(columns.categories or ()), *(known or ())]
 
 
 def _unsigned(schema: Any, columns: Columns) -> Any:

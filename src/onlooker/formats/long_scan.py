@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.categories import Categories, Encoding, as_categories
-from onlooker.encoding import level_counts
+from onlooker.encoding import level_counts, tell_unseen
 from onlooker.errors import InputError
 from onlooker.formats.format import named
 from onlooker.formats.id_columns import IdKind
@@ -27,6 +27,8 @@ class LongScan:
         self._sources, self._batch_rows = sources, batch_rows
         self._columns = with_arm(sources[0].names, columns)
         names, texts = self._checked()
+        if columns.like is not None:
+            texts = list(columns.like.categories or ())
         self._kinds = {name: IdKind(name) for name in (self._columns.round, self._columns.arm) if name is not None}
         levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
         for source in sources:
@@ -34,6 +36,11 @@ class LongScan:
                 self._survey(source, levels)
         if columns.like is not None:
             self._encoding = Encoding.of(columns.like)
+            known = self._encoding.categories
+            found = {
+                (name, level): n for name in texts for level, n in levels[name].items() if level not in known[name]
+            }
+            tell_unseen(found, self._encoding)
         else:
             with named(sources[0].path, "read"):
                 self._encoding = settle(names, levels, self._columns)

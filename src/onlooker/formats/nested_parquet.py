@@ -8,24 +8,22 @@ took 0.44 s, but nothing else could read them. LZ4 costs no time on random featu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onlooker.categories import Categories, Encoded, as_categories
-from onlooker.errors import InputError
+from onlooker.categories import Encoded
 from onlooker.formats import lists
 from onlooker.formats.aligning import aligned
-from onlooker.formats.format import Format, arrow_errors, check_memory, named, split_log
+from onlooker.formats.format import Format, arrow_errors, named, split_log
 from onlooker.formats.long import id_array
-from onlooker.formats.nested_metadata import metadata_of, names_and_categories
-from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble
-from onlooker.frames import check_columns
+from onlooker.formats.nested_file import NestedFile
+from onlooker.formats.nested_metadata import metadata_of
+from onlooker.formats.nested_scan import NestedScan
 from onlooker.log import BanditLog
-from onlooker.types import Ids
 
 _GROUP_VALUES = 1 << 19
 """Feature values in a row group, 2 MB as float32: larger ones read no faster, and several are in hand at once."""
@@ -37,80 +35,6 @@ def recognises(path: Path) -> bool:
 
     with arrow_errors("Parquet"):
         return any(lists.is_list(kind) and lists.is_list(kind.value_type) for kind in pq.read_schema(path).types)
-
-
-class NestedFile:
-    """A file whose columns were found and checked."""
-
-    def __init__(
-        self,
-        path: Path,
-        *,
-        arms: str = "arms",
-        chosen: str = "chosen",
-        round: str | None = None,
-        arm: str | None = None,
-        order_by: str | None = None,
-        by: str | None = None,
-    ) -> None:
-        import pyarrow.parquet as pq
-
-        self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
-            self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
-        rounds = "round" if round is None and "round" in schema.names else round
-        ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
-        self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)
-        meanings = {"arms": arms, "chosen": chosen, "round": rounds, "arm": ids, "order_by": order_by, "by": by}
-        check_columns(schema.names, meanings)
-        self.dtype = lists.feature_type(schema.field(arms).type, arms)
-        lists.check_whole(schema.field(chosen).type, chosen)
-        self.names, self.categories = names_and_categories(schema.metadata or {})
-        leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{arms}."))
-        groups = range(self.metadata.num_row_groups)
-        self.values = [self.metadata.row_group(i).column(leaf).num_values for i in groups]
-
-    def read(self) -> tuple[BanditLog, Ids | None]:
-        """The log, and what each round belongs to."""
-        # Beside the features themselves, the group in hand: its values and their nesting levels.
-        check_memory(self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0)))
-        with arrow_errors("Parquet"):
-            groups = RowGroups(self.path, self.metadata, self.columns)
-            rounds = assemble(groups, sum(self.values), self.dtype)
-        log = self.log(rounds)
-        if rounds.times is None:
-            return log, rounds.by
-        order = np.argsort(rounds.times, kind="stable")
-        if np.array_equal(order, np.arange(len(order))):
-            return log, rounds.by
-        return log[order], None if rounds.by is None else rounds.by[order]
-
-    def log(self, rounds: Rounds) -> BanditLog:
-        """Some of the file's rounds as a log."""
-        return BanditLog(
-            rounds.features,
-            rounds.offsets,
-            rounds.chosen,
-            feature_names=self.names,
-            round_ids=rounds.round_ids,
-            arm_ids=rounds.arm_ids,
-            categories=self.categories,
-        )
-
-    def batches(self, batch_rows: int) -> Iterator[Rounds]:
-        """The rounds in parts of about `batch_rows` offered arms."""
-        import pyarrow.parquet as pq
-
-        first = 0
-        n_rounds = max(1, self.metadata.num_rows)
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
-            head = next(iter(file.iter_batches(batch_size=1, columns=[self.columns.arms])), None)
-            width = 1 if head is None else max(1, lists.feature_rows(head.column(0), self.columns.arms, 0)[0].shape[1])
-            size = max(1, int(batch_rows * n_rounds * width / max(1, sum(self.values))))
-            for batch in file.iter_batches(batch_size=size, columns=self.columns.names):
-                rounds = Rounds.of_table(batch, self.columns, first)
-                first += len(batch)
-                yield rounds
 
 
 def read(
@@ -136,62 +60,6 @@ def read_by(path: Path, *, by: str, like: Encoded | None = None, **columns: Any)
     log, values = NestedFile(path, by=by, **columns).read()
     assert values is not None
     return split_log(log if like is None else aligned(log, like), values)
-
-
-class NestedScan:
-    """The log in some nested files, one after the other."""
-
-    def __init__(self, files: Sequence[NestedFile], batch_rows: int, like: Encoded | None) -> None:
-        self._files, self._batch_rows, self._like = files, batch_rows, like
-        first = files[0]
-        for file in files:
-            if file.names != first.names or file.categories != first.categories:
-                raise InputError(f"{file.path}: has other features than {first.path}: scan it alone")
-        with named(first.path, "read"):
-            head = next(first.batches(1), None)
-            if head is None:
-                raise InputError("holds no rounds: nothing was offered")
-            log = first.log(head)
-            self._head = log if like is None else aligned(log, like)
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """One name per feature, or None."""
-        return self._head.feature_names
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self._head.n_features
-
-    @property
-    def categories(self) -> Categories | None:
-        """Levels of the features that came from text, or None."""
-        return as_categories(self._head.categories, self._head.feature_names)
-
-    def __iter__(self) -> Iterator[BanditLog]:
-        last: Any = None
-        for file in self._files:
-            with named(file.path, "read"):
-                for rounds in file.batches(self._batch_rows):
-                    log = file.log(rounds)
-                    if rounds.times is not None:
-                        last = _check_times(rounds, last, file.columns.order_by)
-                    if log.n_features != self._head.n_features and self._like is None:
-                        raise InputError(f"has {log.n_features} features, but before {self.n_features}: scan it alone")
-                    yield log if self._like is None else aligned(log, self._like)
-
-
-def _check_times(rounds: Rounds, last: Any, column: str | None) -> Any:
-    times = rounds.times
-    assert times is not None
-    falls = np.flatnonzero(times[1:] < times[:-1])
-    if len(falls) or (last is not None and times[0] < last):
-        before, after = (times[falls[0]], times[falls[0] + 1]) if len(falls) else (last, times[0])
-        raise InputError(
-            f"column {column!r} falls from {before} to {after}: a scan cannot sort, so read the file whole"
-        )
-    return times[-1]
 
 
 def scan(paths: Sequence[Path], *, batch_rows: int, like: Encoded | None = None, **columns: Any) -> NestedScan:

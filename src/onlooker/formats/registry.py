@@ -5,12 +5,30 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.errors import InputError
-from onlooker.formats import long_csv, long_jsonl, long_parquet, nested_parquet
-from onlooker.formats.format import Format
+from onlooker.formats import (
+    long_csv,
+    long_jsonl,
+    long_parquet,
+    nested_parquet,
+    obp,
+    open_bandit,
+    vw_dsjson,
+    vw_text,
+    yahoo_r6a,
+)
+from onlooker.formats.format import Format, named
 
 FORMATS: tuple[Format, ...] = (
     nested_parquet.FORMAT,
     long_parquet.FORMAT,
+    open_bandit.FORMAT,
+    yahoo_r6a.FORMAT,
+    vw_dsjson.BY_CONTENT,
+    vw_dsjson.FORMAT,
+    vw_dsjson.GZIPPED,
+    vw_text.FORMAT,
+    vw_text.GZIPPED,
+    obp.FORMAT,
     long_csv.FORMAT,
     long_csv.GZIPPED,
     long_csv.TABBED,
@@ -46,6 +64,12 @@ def find_writer(path: Path, *, long: bool = False) -> Format:
     if not formats:
         raise InputError("is of a kind that is not written: write .parquet, .csv or .jsonl")
     return formats[0]
+
+
+def check_writable(path: str, *, long: bool = False) -> None:
+    """Refuse a name that no format writes, before anything is read."""
+    with named(Path(path), "written"):
+        find_writer(Path(path), long=long)
 
 
 def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str, ...] = ()) -> None:

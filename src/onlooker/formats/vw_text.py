@@ -11,14 +11,12 @@ from onlooker.categories import Encoded
 from onlooker.errors import InputError
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
-from onlooker.formats.sparse_rows import Columns, SparseRows
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
+from onlooker.formats.vw_features import LineReader, as_number
 from onlooker.formats.vw_writing import write
 from onlooker.log import BanditLog
 
 _LABEL = re.compile(rb"\d+(:[^:]*){1,2}")
-_LETTERS = bytes(set(range(256)) - set(b": \t\r\v\f"))
-"""All but what parts words."""
 
 
 def read(
@@ -49,8 +47,8 @@ class _Blocks:
 
     def __init__(self, rounds: SparseLog) -> None:
         self.rounds = rounds
-        self._arms = _Parser(rounds.arms)
-        self._shared = _Parser(rounds.shared)
+        self._arms = LineReader(rounds.arms)
+        self._shared = LineReader(rounds.shared)
         self._start()
 
     def _start(self) -> None:
@@ -121,7 +119,7 @@ def _is_pick(words: list[bytes]) -> bool:
     picks = 0
     for word in words:
         if b":" not in word:
-            if _number(word) is None:
+            if as_number(word) is None:
                 raise InputError(f"has the label {as_text(word)[:40]!r}: write action:cost:probability or nothing")
         elif not _LABEL.fullmatch(word):
             raise InputError(f"has the label {as_text(word)[:40]!r}: write action:cost:probability")
@@ -130,100 +128,6 @@ def _is_pick(words: list[bytes]) -> bool:
     if picks > 1:
         raise InputError(f"has {picks} labels: an arm is picked once, write one action:cost:probability")
     return picks == 1
-
-
-class _Parser:
-    """Features of a line, into the row in hand."""
-
-    def __init__(self, rows: SparseRows) -> None:
-        self._rows = rows
-        self._namespaces: dict[bytes, _Namespace] = {}
-
-    def take(self, tail: bytes) -> None:
-        """Read what follows the first bar."""
-        for segment in tail.split(b"|"):
-            name, _, listed = segment.rstrip().partition(b" ")
-            if not (name in self._namespaces and self._take_plain(self._namespaces[name], listed)):
-                self._take_any(segment)
-
-    def _take_plain(self, namespace: _Namespace, listed: bytes) -> bool:
-        """Read words that are all `name`, or all `name:number` with one space between; or do nothing and give False.
-
-        This is the fast way, and lines are seldom other.
-        """
-        if b":" not in listed:
-            names = listed.split()
-            self._rows.numbers += [*map(namespace.__getitem__, names)]
-            self._rows.values += [1.0] * len(names)
-            return True
-        marks = listed.translate(None, _LETTERS)
-        words = listed.replace(b":", b" ").split()
-        # Two words to a colon: no name and no value is empty.
-        if len(words) % 2 or not words or marks != (b": " * (len(words) // 2))[:-1]:
-            return False
-        texts = words[1::2]
-        # Python takes 1_0 for a number, Vowpal Wabbit does not.
-        if b"_" in listed and b"_" in b"".join(texts):
-            return False
-        try:
-            values = [*map(float, texts)]
-        except ValueError:
-            return False
-        self._rows.numbers += [*map(namespace.__getitem__, words[::2])]
-        self._rows.values += values
-        return True
-
-    def _take_any(self, segment: bytes) -> None:
-        tokens = segment.split()
-        scale, name = 1.0, b""
-        if segment[:1].strip():
-            name, scale = _scaled(tokens.pop(0))
-        if not tokens:
-            return
-        namespace = self._namespaces.setdefault(name, _Namespace(name, self._rows.columns))
-        nameless = 0
-        for token in tokens:
-            name, colon, text = token.partition(b":")
-            if not name:
-                name, nameless = b"%d" % nameless, nameless + 1
-            if (colon and not text) or b":" in text:
-                raise InputError(f"has {as_text(token)[:60]!r}: write name, name:number or name:text")
-            value = _number(text) if colon else 1.0
-            if value is None:
-                # Scales are for numbers: a category counts as 1 in every namespace.
-                self._rows.add((namespace.prefix + as_text(name), as_text(text)), 1.0)
-            else:
-                self._rows.numbers.append(namespace[name])
-                self._rows.values.append(scale * value)
-
-
-class _Namespace(dict[bytes, int]):
-    """Number of each feature of one namespace, by the bytes of its name."""
-
-    def __init__(self, name: bytes, columns: Columns) -> None:
-        super().__init__()
-        self.prefix = as_text(name) + "^" if name else ""
-        self._columns = columns
-
-    def __missing__(self, name: bytes) -> int:
-        number = self[name] = self._columns[self.prefix + as_text(name)]
-        return number
-
-
-def _scaled(token: bytes) -> tuple[bytes, float]:
-    """Name of a namespace, and the number that its features are multiplied with."""
-    name, colon, text = token.partition(b":")
-    scale = _number(text) if colon else 1.0
-    if scale is None or not name:
-        raise InputError(f"has the namespace {as_text(token)[:60]!r}: write |name or |name:number")
-    return name, scale
-
-
-def _number(text: bytes) -> float | None:
-    try:
-        return None if b"_" in text else float(text)
-    except ValueError:
-        return None
 
 
 FORMAT = Format(

@@ -1,0 +1,90 @@
+"""A nested Parquet file: one row a round, its columns found and checked, read whole or in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from onlooker.formats import lists
+from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.formats.nested_metadata import names_and_categories
+from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble
+from onlooker.frames import check_columns
+from onlooker.log import BanditLog
+from onlooker.types import Ids
+
+
+class NestedFile:
+    """A file whose columns were found and checked."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        arms: str = "arms",
+        chosen: str = "chosen",
+        round: str | None = None,
+        arm: str | None = None,
+        order_by: str | None = None,
+        by: str | None = None,
+    ) -> None:
+        import pyarrow.parquet as pq
+
+        self.path = path
+        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+            self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
+        rounds = "round" if round is None and "round" in schema.names else round
+        ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
+        self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)
+        meanings = {"arms": arms, "chosen": chosen, "round": rounds, "arm": ids, "order_by": order_by, "by": by}
+        check_columns(schema.names, meanings)
+        self.dtype = lists.feature_type(schema.field(arms).type, arms)
+        lists.check_whole(schema.field(chosen).type, chosen)
+        self.names, self.categories = names_and_categories(schema.metadata or {})
+        leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{arms}."))
+        groups = range(self.metadata.num_row_groups)
+        self.values = [self.metadata.row_group(i).column(leaf).num_values for i in groups]
+
+    def read(self) -> tuple[BanditLog, Ids | None]:
+        """The log, and what each round belongs to."""
+        # Beside the features themselves, the group in hand: its values and their nesting levels.
+        check_memory(self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0)))
+        with arrow_errors("Parquet"):
+            groups = RowGroups(self.path, self.metadata, self.columns)
+            rounds = assemble(groups, sum(self.values), self.dtype)
+        log = self.log(rounds)
+        if rounds.times is None:
+            return log, rounds.by
+        order = np.argsort(rounds.times, kind="stable")
+        if np.array_equal(order, np.arange(len(order))):
+            return log, rounds.by
+        return log[order], None if rounds.by is None else rounds.by[order]
+
+    def log(self, rounds: Rounds) -> BanditLog:
+        """Some of the file's rounds as a log."""
+        return BanditLog(
+            rounds.features,
+            rounds.offsets,
+            rounds.chosen,
+            feature_names=self.names,
+            round_ids=rounds.round_ids,
+            arm_ids=rounds.arm_ids,
+            categories=self.categories,
+        )
+
+    def batches(self, batch_rows: int) -> Iterator[Rounds]:
+        """The rounds in parts of about `batch_rows` offered arms."""
+        import pyarrow.parquet as pq
+
+        first = 0
+        n_rounds = max(1, self.metadata.num_rows)
+        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+            head = next(iter(file.iter_batches(batch_size=1, columns=[self.columns.arms])), None)
+            width = 1 if head is None else max(1, lists.feature_rows(head.column(0), self.columns.arms, 0)[0].shape[1])
+            size = max(1, int(batch_rows * n_rounds * width / max(1, sum(self.values))))
+            for batch in file.iter_batches(batch_size=size, columns=self.columns.names):
+                rounds = Rounds.of_table(batch, self.columns, first)
+                first += len(batch)
+                yield rounds

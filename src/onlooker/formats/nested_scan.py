@@ -1,0 +1,72 @@
+"""Nested Parquet that is not loaded: batches of rounds, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from onlooker.categories import Categories, Encoded
+from onlooker.errors import InputError
+from onlooker.formats.aligning import aligned
+from onlooker.formats.format import named
+from onlooker.formats.nested_file import NestedFile
+from onlooker.formats.row_groups import Rounds
+from onlooker.log import BanditLog
+
+
+class NestedScan:
+    """The log in some nested files, one after the other."""
+
+    def __init__(self, files: Sequence[NestedFile], batch_rows: int, like: Encoded | None) -> None:
+        self._files, self._batch_rows, self._like = files, batch_rows, like
+        first = files[0]
+        for file in files:
+            if file.names != first.names or file.categories != first.categories:
+                raise InputError(f"{file.path}: has other features than {first.path}: scan it alone")
+        with named(first.path, "read"):
+            head = next(first.batches(1), None)
+            if head is None:
+                raise InputError("holds no rounds: nothing was offered")
+            log = first.log(head)
+            self._head = log if like is None else aligned(log, like)
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature, or None."""
+        return self._head.feature_names
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self._head.n_features
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of the features that came from text, or None."""
+        return self._head.categories
+
+    def __iter__(self) -> Iterator[BanditLog]:
+        last: Any = None
+        for file in self._files:
+            with named(file.path, "read"):
+                for rounds in file.batches(self._batch_rows):
+                    log = file.log(rounds)
+                    if rounds.times is not None:
+                        last = _check_times(rounds, last, file.columns.order_by)
+                    if log.n_features != self._head.n_features and self._like is None:
+                        raise InputError(f"has {log.n_features} features, but before {self.n_features}: scan it alone")
+                    yield log if self._like is None else aligned(log, self._like)
+
+
+def _check_times(rounds: Rounds, last: Any, column: str | None) -> Any:
+    times = rounds.times
+    assert times is not None
+    falls = np.flatnonzero(times[1:] < times[:-1])
+    if len(falls) or (last is not None and times[0] < last):
+        before, after = (times[falls[0]], times[falls[0] + 1]) if len(falls) else (last, times[0])
+        raise InputError(
+            f"column {column!r} falls from {before} to {after}: a scan cannot sort, so read the file whole"
+        )
+    return times[-1]
