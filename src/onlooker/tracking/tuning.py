@@ -23,7 +23,7 @@ from onlooker.types import Progress
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
-SPREAD = math.log(4.0)
+SPREAD = math.log(3.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
 SLIPS = 1000.0
 """Prior weight, in rounds, of there being no slips where exploration is of another kind."""
