@@ -10,7 +10,7 @@ from onlooker.checks import as_number
 from onlooker.log import BanditLog
 from onlooker.softmax import round_losses
 from onlooker.sweep import fit_suffixes
-from onlooker.types import Progress
+from onlooker.types import Index, Progress, Vector
 
 CANDIDATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Fractions of the log that may be thrown away."""
@@ -60,18 +60,45 @@ class HeldOut:
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away; 0 where the log is too short to tell."""
+        found = self.curve(log)
+        return 0 if found is None else found.start
+
+    def curve(self, log: BanditLog) -> HeldOutCurve | None:
+        """Loss on the last rounds after every candidate burn-in; None where the log is too short to tell."""
         n_held_out = int(self.fraction * log.n_rounds)
         past, future = log[: log.n_rounds - n_held_out], log[log.n_rounds - n_held_out :]
         burn_ins = [int(fraction * log.n_rounds) for fraction in CANDIDATES]
         enough = max(LEAST_ROUNDS, 2 * log.n_features)
         burn_ins = sorted({burn_in for burn_in in burn_ins if past.n_rounds - burn_in >= enough})
         if not burn_ins or np.count_nonzero(future.n_arms > 1) < LEAST_ROUNDS:
-            return 0
+            return None
         thetas, _ = fit_suffixes(past, burn_ins, l2=self.l2, progress=self.progress)
         judged = np.isfinite(thetas).all(axis=1)
         losses = np.array([round_losses(future, theta) for theta in thetas[judged]])
         if not len(losses):
-            return 0
-        worse = losses - losses[losses.mean(axis=1).argmin()]
-        within = worse.mean(axis=1) <= TOLERANCE * worse.std(axis=1) / np.sqrt(worse.shape[1])
-        return int(np.asarray(burn_ins)[judged][within][0])
+            return None
+        best = int(losses.mean(axis=1).argmin())
+        worse = losses - losses[best]
+        errors = worse.std(axis=1) / np.sqrt(worse.shape[1])
+        within = worse.mean(axis=1) <= TOLERANCE * errors
+        kept = np.asarray(burn_ins, dtype=np.int64)[judged]
+        return HeldOutCurve(
+            burn_ins=kept, losses=losses.mean(axis=1), errors=errors, best=best, start=int(kept[within][0])
+        )
+
+
+# eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldOutCurve:
+    """What `HeldOut` looks at: how well the suffix after each burn-in foretells the log's last rounds."""
+
+    burn_ins: Index
+    """Rounds thrown away, fewest first, shape (m,)."""
+    losses: Vector
+    """Mean softmax loss on the held-out rounds, shape (m,)."""
+    errors: Vector
+    """Standard error of each loss less the smallest one, shape (m,)."""
+    best: int
+    """Position of the smallest loss."""
+    start: int
+    """The burn-in to take: the shortest that is not clearly worse than the best."""

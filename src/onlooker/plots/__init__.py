@@ -2,12 +2,15 @@
 
 from onlooker.plots.curves import burn_in_curves
 from onlooker.plots.diagnosis import diagnosis_charts
-from onlooker.plots.draw import to_png, to_svg
+from onlooker.plots.draw import AnyChart, to_png, to_svg
 from onlooker.plots.figure import Chart, Level, Mark, Series
+from onlooker.plots.intervals import IntervalChart
 from onlooker.plots.sheet import sheet_png, sheet_svg
 
 __all__ = [
+    "AnyChart",
     "Chart",
+    "IntervalChart",
     "Level",
     "Mark",
     "Series",

@@ -130,15 +130,15 @@ def _set_ticks(axis: Axis, *, log: bool) -> None:
     if log:
         axis.set_major_locator(_LogTicks())
         axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_log_tick if log else _tick))
+    axis.set_major_formatter(FuncFormatter(_log_tick if log else tick))
 
 
-def _tick(value: float, _: int | None = None) -> str:
+def tick(value: float, _: int | None = None) -> str:
     """A tick in full: no markup, and no common factor at the end of the axis, where marks have their names.
 
     Examples
     --------
-    >>> _tick(0.05), _tick(2e-7), _tick(1000.0), _tick(0.1 + 0.2)
+    >>> tick(0.05), tick(2e-7), tick(1000.0), tick(0.1 + 0.2)
     ('0.05', '2e-07', '1000', '0.3')
     """
     return f"{value:.10g}"
@@ -153,6 +153,6 @@ def _log_tick(value: float, _: int | None = None) -> str:
     ('0.05', '1.5e-4', '1e-12', '1000')
     """
     if value >= 0.001:
-        return _tick(value)
+        return tick(value)
     digits, power = f"{value:.9e}".split("e")
     return f"{float(digits):g}e{int(power)}"

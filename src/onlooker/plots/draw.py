@@ -7,23 +7,33 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from onlooker.errors import InputError
 from onlooker.files import atomic_path
 from onlooker.plots.figure import Chart
+from onlooker.plots.intervals import IntervalChart
 from onlooker.plots.palette import INK
 from onlooker.plots.svg import tidy
 from onlooker.plots.text import one_line
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+AnyChart = Chart | IntervalChart
+"""Everything that can be drawn."""
+
+_Kind = TypeVar("_Kind", Chart, AnyChart)
 
 WIDTH, HEIGHT = 5.0, 3.5
 """Inches of one chart: 360 points wide, so that 11 points stay 11 pixels on a phone."""
 
 LEGEND_LINE = 0.22
 """Inches that each further line of the legend adds, so that it takes nothing from the axes."""
+
+NAME_LINE, AROUND = 0.25, 1.1
+"""Inches of one name in a chart of intervals, and of everything above and under them."""
 
 _SETTINGS: dict[str, Any] = {
     # Text stays text: it can be read aloud, searched and copied, any script has glyphs, and the page chooses the font.
@@ -51,7 +61,7 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
-def to_svg(charts: Chart | Sequence[Chart], *, titles: bool = True, prefix: str = "") -> str:
+def to_svg(charts: AnyChart | Sequence[AnyChart], *, titles: bool = True, prefix: str = "") -> str:
     """Draw one chart, or several side by side, as an SVG element to put into a page.
 
     The same charts give the same bytes. The drawing has no background and takes the text colour of the page around it.
@@ -77,7 +87,7 @@ def to_svg(charts: Chart | Sequence[Chart], *, titles: bool = True, prefix: str 
         return svg_of(figure, row, prefix=prefix)
 
 
-def to_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> None:
+def to_png(charts: AnyChart | Sequence[AnyChart], path: str | os.PathLike[str]) -> None:
     """Draw one chart, or several side by side, on white; the file is written whole or not at all.
 
     Examples
@@ -94,7 +104,7 @@ def to_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str]) -> Non
         write_png(figure, path)
 
 
-def svg_of(figure: Figure, charts: Sequence[Chart], *, prefix: str) -> str:
+def svg_of(figure: Figure, charts: Sequence[AnyChart], *, prefix: str) -> str:
     """Save a drawn figure as an SVG element, under the settings that it was drawn with."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
@@ -108,9 +118,9 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(temporary, format="png", facecolor="white", metadata={"Software": None})
 
 
-def as_row(charts: Chart | Sequence[Chart]) -> tuple[Chart, ...]:
+def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
     """Give the charts, of which there must be one."""
-    row = (charts,) if isinstance(charts, Chart) else tuple(charts)
+    row = (charts,) if isinstance(charts, Chart | IntervalChart) else tuple(charts)
     if not row:
         raise InputError("there are no charts to draw: pass at least one")
     return row
@@ -128,20 +138,38 @@ def looks(**changes: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _drawn(row: tuple[Chart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
+def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
     """Give the drawn figure, under the settings that saving it needs too."""
     from matplotlib.figure import Figure
 
-    from onlooker.plots.axes import draw_chart, legend_rows
     from onlooker.plots.marks import draw_marks
 
     with looks():
-        height = HEIGHT + LEGEND_LINE * (max(map(legend_rows, row)) - 1)
-        figure = Figure(figsize=(WIDTH * len(row), height), dpi=dpi, layout="constrained")
+        figure = Figure(figsize=(WIDTH * len(row), max(map(_height, row))), dpi=dpi, layout="constrained")
         parts = figure.subfigures(1, len(row), squeeze=False, wspace=0.04)[0]
-        drawn = [(draw_chart(part, chart, title=titles), chart) for part, chart in zip(parts, row, strict=True)]
+        drawn = [(_draw(part, chart, title=titles), chart) for part, chart in zip(parts, row, strict=True)]
         # The width of the axes is known after a first layout, and what stands above them does not change it.
         figure.draw_without_rendering()
         for axes, chart in drawn:
-            draw_marks(axes, chart.marks)
+            if isinstance(chart, Chart):
+                draw_marks(axes, chart.marks)
         yield figure
+
+
+def _height(chart: AnyChart) -> float:
+    """Inches that a chart needs."""
+    from onlooker.plots.axes import legend_rows
+    from onlooker.plots.interval_axes import interval_legend_rows
+
+    if isinstance(chart, Chart):
+        return HEIGHT + LEGEND_LINE * (legend_rows(chart) - 1)
+    return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (interval_legend_rows(chart) - 1)
+
+
+def _draw(figure: SubFigure, chart: AnyChart, *, title: bool) -> Axes:
+    from onlooker.plots.axes import draw_chart
+    from onlooker.plots.interval_axes import draw_intervals
+
+    if isinstance(chart, Chart):
+        return draw_chart(figure, chart, title=title)
+    return draw_intervals(figure, chart, title=title)

@@ -30,3 +30,16 @@ def one_line(text: str, limit: int) -> str:
     """
     line = " ".join(showable(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def ends_of(text: str, limit: int) -> str:
+    """Put text on one line of at most `limit` characters, cut in the middle: names often differ at their end.
+
+    Examples
+    --------
+    >>> ends_of("weight_of_the_parcel_in_kg", limit=15), ends_of("weight", limit=15)
+    ('weight_…l_in_kg', 'weight')
+    """
+    line = " ".join(showable(text).split())
+    last = (limit - 1) // 2
+    return line if len(line) <= limit else line[: limit - 1 - last] + "…" + line[len(line) - last :]

@@ -7,7 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from onlooker.plots import Chart, to_svg
+from onlooker.plots import AnyChart, to_svg
 from onlooker.plots.palette import DARK, LIGHT
 from onlooker.plots.text import one_line, showable
 from onlooker.report.table import Table
@@ -21,7 +21,7 @@ class Section:
     """Heading."""
     text: str = ""
     """Paragraphs, with an empty line between them."""
-    charts: tuple[Chart, ...] = ()
+    charts: tuple[AnyChart, ...] = ()
     """Side by side where there is room; the numbers of each stand behind it."""
     table: Table | None = None
     """Shown in full, or behind a line to click."""
@@ -87,7 +87,7 @@ def render(page: Page) -> str:
     environment.filters |= {"paragraphs": _paragraphs, "one_line": lambda text: one_line(text, 200)}
     style = environment.get_template("style.css.j2").render(colours=list(zip(LIGHT, DARK, strict=True)))
 
-    def draw(chart: Chart, prefix: str) -> Markup:
+    def draw(chart: AnyChart, prefix: str) -> Markup:
         return Markup(to_svg(chart, titles=False, prefix=prefix))  # noqa: S704 - the drawing escapes its texts
 
     return environment.get_template("page.html.j2").render(

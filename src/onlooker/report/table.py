@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from onlooker.errors import InputError
-from onlooker.plots import Chart
+from onlooker.plots import AnyChart
 
 Cell = str | float | bool | None
 
@@ -86,7 +86,7 @@ class Table:
         return cls(tuple(columns), kept)
 
     @classmethod
-    def behind(cls, chart: Chart) -> Table:
+    def behind(cls, chart: AnyChart) -> Table:
         """Take the numbers that a chart draws."""
         return cls.of(*chart.rows())
 

@@ -1,0 +1,83 @@
+"""Estimates with their intervals, one under the other: dots and whiskers, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.errors import InputError
+from onlooker.plots.checks import band, vector
+from onlooker.plots.figure import Cell
+from onlooker.types import Vector
+
+
+# eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalChart:
+    """One row for each name: an estimate, the interval around it, and where zero is.
+
+    Examples
+    --------
+    >>> chart = IntervalChart(
+    ...     title="Weights",
+    ...     x_label="log-odds for one unit",
+    ...     y_label="feature",
+    ...     names=("price", "speed"),
+    ...     estimates=[-1.2, 0.3],
+    ...     low=[-1.4, -0.1],
+    ...     high=[-1.0, 0.7],
+    ... )
+    >>> chart.rows()
+    (('feature', 'estimate', 'low', 'high'), (('price', -1.2, -1.4, -1.0), ('speed', 0.3, -0.1, 0.7)))
+    >>> chart.clear
+    array([ True, False])
+    """
+
+    title: str
+    """What the chart shows, in a few words."""
+    x_label: str
+    """What an estimate is."""
+    y_label: str
+    """What a name is of: heads the names in the table."""
+    names: tuple[str, ...]
+    """From top to bottom; at least one."""
+    estimates: Vector
+    """Finite."""
+    low: Vector
+    """Lower ends of the intervals, NaN where there is none."""
+    high: Vector
+    """Upper ends of the intervals."""
+
+    def __post_init__(self) -> None:
+        where = f"chart {self.title!r}"
+        object.__setattr__(self, "names", tuple(self.names))
+        if not self.names:
+            raise InputError(f"{where} has no names: nothing would be drawn")
+        low, high = band(self.low, self.high, where)
+        found = {"estimates": vector(self.estimates, f"{where}: estimates", gaps=False), "low": low, "high": high}
+        for name, values in found.items():
+            if values is None or len(values) != len(self.names):
+                count = "none" if values is None else len(values)
+                raise InputError(f"{where}: {name} has {count} values for {len(self.names)} names: pass one for each")
+            object.__setattr__(self, name, values)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which of the estimates have an interval."""
+        return ~(np.isnan(self.low) | np.isnan(self.high))
+
+    @property
+    def clear(self) -> NDArray[np.bool_]:
+        """Of which of the estimates the interval leaves out zero."""
+        return (self.low > 0) | (self.high < 0)
+
+    def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
+        """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
+        columns = (self.estimates.tolist(), *(map(_or_none, ends.tolist()) for ends in (self.low, self.high)))
+        return (self.y_label, "estimate", "low", "high"), tuple(zip(self.names, *columns, strict=True))
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
