@@ -14,7 +14,7 @@ def compile_kernels(dtype: str = "float32") -> None:
     """
     from onlooker.environment import Environment
     from onlooker.learners import LinUCB
-    from onlooker.observers import SuffixImitation
+    from onlooker.observers import SuffixImitation, TrackingObserver
     from onlooker.simulation import simulate
     from onlooker.softmax import round_losses
 
@@ -22,4 +22,6 @@ def compile_kernels(dtype: str = "float32") -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnlookerWarning)
         observer = SuffixImitation(burn_in="naive").fit(simulation.log)
+        # All families, by the same kernels.
+        TrackingObserver().fit(simulation.log).predict_proba(simulation.log)
     round_losses(simulation.log, observer.theta_)

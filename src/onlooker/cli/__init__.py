@@ -11,8 +11,10 @@ from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
+from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
+from onlooker.cli.track import track
 from onlooker.errors import OnlookerError, OnlookerWarning
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -27,7 +29,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, simulate, convert, fit, diagnose, compare, reproduce):
+for command in (demo, simulate, convert, fit, diagnose, track, report, compare, reproduce):
     commands.add_command(command)
 
 

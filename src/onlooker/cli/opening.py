@@ -51,7 +51,7 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
     for name, value in columns.items():
         if value:
             found[name] = list(value) if isinstance(value, tuple) else value
-    if "like" in found:
+    if isinstance(found.get("like"), str):
         from onlooker.policy import LinearPolicy
 
         found["like"] = LinearPolicy.load(found["like"])

@@ -1,0 +1,141 @@
+"""`onlooker track`: follow the learner behind a log, say how it explores, go on as the log grows."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.opening import open_log, print_assumptions
+from onlooker.errors import InputError, OnlookerWarning
+
+if TYPE_CHECKING:
+    from onlooker.observers import TrackingObserver
+    from onlooker.observers.tracking_summary import TrackingSummary
+    from onlooker.tracking import Exploration
+
+_KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
+"""Names on the command line, and the families behind them."""
+_USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
+
+
+@click.command()
+@click.argument("log")
+@click.option("--exploration", help="How it explores: auto (the default), ucb:1.0, ts:20, lapse:0.05, softmax:0.5.")
+@click.option("--ridge", type=float, help="The learner's own ridge penalty; 1 unless given.")
+@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@click.option("--state", metavar="FILE", help="Go on from this state if it exists, and keep the new one there.")
+@click.option("--chart", metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
+@options.column_options
+@options.as_json
+def track(
+    log: str,
+    exploration: str | None,
+    ridge: float | None,
+    level: float,
+    out: str | None,
+    state: str | None,
+    chart: str | None,
+    as_json: bool,
+    **columns: Any,
+) -> None:
+    """Follow the learner behind LOG through every round; say how it explores and what it values.
+
+    Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
+    """
+    if chart is not None and Path(chart).suffix.lower() not in {".svg", ".png"}:
+        raise InputError(f"--chart {chart}: name a file that ends in .svg or .png")
+    observer, before = _observer(state, exploration, ridge)
+    if before and columns["like"] is None and observer.policy_.feature_names is not None:
+        columns["like"] = observer.policy_
+    rounds, assumed = open_log(log, columns)
+    prepare_kernels(rounds.features.dtype.name)
+    with warnings.catch_warnings(), progress_bar("following") as progress:
+        # The summary lists them.
+        warnings.simplefilter("ignore", OnlookerWarning)
+        observer.partial_fit(rounds, progress=progress)
+    summary = observer.summary(level)
+    drawn = chart if chart is not None and _draw(observer, chart) else None
+    if out is not None:
+        observer.policy_.save(out)
+    # Last: should anything before fail, the same command can be given again.
+    if state is not None:
+        observer.save(state)
+    if as_json:
+        written = {"out": out, "state": state, "chart": drawn}
+        print_json({"log": log, "assumed": assumed, "rounds_before": before, **written, **summary.to_dict()})
+        return
+    click.echo(f"{log}: {rounds!r}")
+    print_assumptions(assumed)
+    if before:
+        click.echo(f"  goes on after {before} rounds kept in {state}")
+    _print(summary)
+    for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
+        if path is not None:
+            click.echo(f"{what} {path}")
+
+
+def _observer(state: str | None, exploration: str | None, ridge: float | None) -> tuple[TrackingObserver, int]:
+    """The observer to go on with, and how many rounds it has seen."""
+    from onlooker.observers import TrackingObserver
+
+    wanted = None if exploration is None else _parsed(exploration)
+    if state is None or not Path(state).exists():
+        return TrackingObserver(exploration=wanted or "auto", ridge=1.0 if ridge is None else ridge), 0
+    observer = TrackingObserver.load(state)
+    for option, now, kept in (("exploration", wanted, observer.exploration), ("ridge", ridge, observer.ridge)):
+        if now is not None and now != kept:
+            message = f"{state} was made with {kept!r}: leave the option out, or name a new state"
+            raise InputError(f"--{option}: {message}")
+    return observer, observer.n_rounds_
+
+
+def _parsed(text: str) -> str | Exploration:
+    from onlooker.tracking import FAMILIES
+
+    if text == "auto":
+        return text
+    name, _, constant = text.partition(":")
+    if name not in _KINDS:
+        raise InputError(f"--exploration {text}: {_USE}")
+    try:
+        value = float(constant)
+    except ValueError:
+        raise InputError(f"--exploration {text}: {constant!r} is not a number; {_USE}") from None
+    return FAMILIES[_KINDS[name]](value)
+
+
+def _draw(observer: TrackingObserver, path: str) -> bool:
+    """Draw the path; False if there is none."""
+    from onlooker.files import write_text
+    from onlooker.plots import to_png, to_svg
+    from onlooker.plots.tracking import tracking_charts
+
+    charts = tracking_charts(observer)
+    if not charts:
+        click.echo(f"warning: {path} is not drawn: no direction was found", err=True)
+    elif Path(path).suffix.lower() == ".png":
+        to_png(charts, path)
+    else:
+        write_text(path, to_svg(charts) + "\n")
+    return bool(charts)
+
+
+def _print(summary: TrackingSummary) -> None:
+    """The answer in words, the families, the direction."""
+    from onlooker.tracking_page import families_table
+
+    click.echo("\n" + "\n".join(summary.words) + "\n")
+    table = families_table(summary)
+    lines = [tuple(column.title for column in table.columns), *table.text()]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    for line in lines:
+        cells = zip(line, widths, table.columns, strict=True)
+        padded = [cell.rjust(width) if column.align == "right" else cell.ljust(width) for cell, width, column in cells]
+        click.echo("  ".join(padded).rstrip())
+    click.echo("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
