@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from onlooker.learners import LinUCB as LinUCB
     from onlooker.learners import UniformRandom as UniformRandom
     from onlooker.log import BanditLog as BanditLog
+    from onlooker.log_report import report_page as report_page
+    from onlooker.log_report import write_report as write_report
     from onlooker.metrics import agreement as agreement
     from onlooker.metrics import direction_error as direction_error
     from onlooker.metrics import predictive_regret as predictive_regret
@@ -72,6 +74,7 @@ _HOMES = {
         "UniformRandom",
     ),
     "log": ("BanditLog",),
+    "log_report": ("report_page", "write_report"),
     "metrics": ("agreement", "direction_error", "predictive_regret"),
     "observers": ("SuffixImitation", "TrackingObserver"),
     "policy": ("LinearPolicy",),

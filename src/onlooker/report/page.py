@@ -15,12 +15,14 @@ from onlooker.report.table import Table
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Section:
-    """A heading with text, charts and a table under it, in that order."""
+    """A heading with text, lines to copy, charts and a table under it, in that order."""
 
     title: str
     """Heading."""
     text: str = ""
     """Paragraphs, with an empty line between them."""
+    code: str = ""
+    """Lines to copy, shown as they are."""
     charts: tuple[AnyChart, ...] = ()
     """Side by side where there is room; the numbers of each stand behind it."""
     table: Table | None = None
@@ -40,12 +42,15 @@ class Page:
     """Heading, and name of the browser's tab."""
     lead: str = ""
     """The answer in short: paragraphs, with an empty line between them."""
+    warnings: tuple[str, ...] = ()
+    """What to know before relying on it, a sentence each."""
     sections: tuple[Section, ...] = ()
     """In reading order."""
     footer: str = ""
     """How the page was made."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "warnings", tuple(self.warnings))
         object.__setattr__(self, "sections", tuple(self.sections))
 
 

@@ -1,0 +1,111 @@
+"""`onlooker report`: what a log tells about its learner, on one page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onlooker.cli import options
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.opening import open_log, open_logs, print_assumptions
+from onlooker.errors import OnlookerWarning
+
+if TYPE_CHECKING:
+    from onlooker.log import BanditLog
+
+
+@click.command()
+@click.argument("log")
+@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
+@options.column_options
+@options.as_json
+def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) -> None:
+    """Write one HTML page about LOG: the verdict, what its learner values, when it settled, how to use the policy.
+
+    The page is one file that opens offline, without scripts. It has names and weights in it, but no row of features.
+
+    Examples: onlooker report log.parquet --out report.html; onlooker report visits.csv --round visit --chosen bought
+    """
+    from dataclasses import asdict
+
+    from onlooker.log_report import Input, Source, look_at, page_of, write_report
+    from onlooker.log_report.source import files_behind
+
+    logs, assumed, told = _opened(log, by, columns)
+    read = [*files_behind(log), *([columns["like"]] if columns["like"] else [])]
+    source = Source(
+        name=Path(log).resolve().name,
+        by=by,
+        inputs=tuple(map(Input.of, read)),
+        assumed=tuple(assumed),
+        warnings=tuple(told),
+        command=shlex.join(["onlooker", *sys.argv[1:]]),
+        saving=_saving(log, by, next(iter(logs)), columns),
+    )
+    for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
+        prepare_kernels(dtype)
+    found = {name: look_at(rounds, watch=progress_bar) for name, rounds in logs.items()}
+    write_report(page_of(found, source), out)
+    if as_json:
+        learners = {name: one.to_dict() for name, one in found.items()}
+        shared = {"log": log, "out": out, "assumed": assumed, "inputs": [asdict(one) for one in source.inputs]}
+        print_json(shared | (learners[""] if by is None else {"by": by, "learners": learners}))
+        return
+    for name, one in found.items():
+        click.echo(one.diagnosis.sentence if by is None else f"{by} {name}: {one.diagnosis.sentence}")
+        for text in one.warnings:
+            click.echo(f"warning: {text}" if by is None else f"warning ({by} {name}): {text}", err=True)
+    click.echo(f"{log}:")
+    print_assumptions(assumed)
+    click.echo(f"report: {out}")
+
+
+def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str], list[str]]:
+    """The logs by name, a single one without; what was assumed about them, and what was said while they were read."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OnlookerWarning)
+        if by is not None:
+            logs, assumed = open_logs(path, by, columns)
+        else:
+            log, assumed = open_log(path, columns)
+            logs = {"": log}
+    for one in caught:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return logs, assumed, [str(one.message) for one in caught if issubclass(one.category, OnlookerWarning)]
+
+
+def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> str:
+    """Lines that save the policy: a command, or Python where a file holds several logs."""
+    given = {option: value for option, value in columns.items() if value}
+    if by is None:
+        words = ["onlooker", "fit", path, "--out", "policy.json"]
+        for option, value in given.items():
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [_FLAGS.get(option, f"--{option.replace('_', '-')}"), one]
+        return f"$ {shlex.join(words)}"
+    like = given.pop("like", None)
+    arguments = [
+        repr(path),
+        f"by={by!r}",
+        *(f"{k}={list(v) if isinstance(v, tuple) else v!r}" for k, v in given.items()),
+    ]
+    if like is not None:
+        arguments.append(f"like=LinearPolicy.load({like!r})")
+    return "\n".join(
+        (
+            "from onlooker import LinearPolicy, SuffixImitation, read_logs",
+            "",
+            f"log = read_logs({', '.join(arguments)})[{name!r}]",
+            'SuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")',
+        )
+    )
+
+
+_FLAGS = {"features": "--feature", "categories": "--category"}
+"""Options whose flags are not their names."""
