@@ -13,7 +13,7 @@ import numpy as np
 from onlooker.errors import OnlookerWarning
 from onlooker.log import BanditLog
 from onlooker.metrics import agreement, direction_error, predictive_regret
-from onlooker.observers import Observer, SuffixImitation
+from onlooker.observers import Observer, SuffixImitation, TrackingObserver
 from onlooker.policy import LinearPolicy
 from onlooker.sweep import BurnInSweep
 from onlooker.types import Progress, Vector
@@ -32,12 +32,12 @@ class Truth:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One observer's result; what cannot be known without the truth is None."""
+    """One observer's result; what cannot be known without the truth, or has no meaning, is None."""
 
     name: str
     """Of the observer."""
     direction_error: float | None
-    """Distance to the true direction."""
+    """Distance to the true direction, where a direction was found."""
     predictive_regret: float | None
     """Reward missed per round on fresh offers."""
     agreement: float
@@ -93,6 +93,7 @@ def default_observers() -> dict[str, Observer]:
         "suffix imitation, naive": SuffixImitation(burn_in="naive"),
         "suffix imitation, rule N^0.9": SuffixImitation(burn_in="rule"),
         "suffix imitation, auto": SuffixImitation(burn_in="auto"),
+        "tracking": TrackingObserver(),
     }
 
 
@@ -136,7 +137,8 @@ def compare(
 
 def judge(name: str, policy: LinearPolicy, log: BanditLog, *, truth: Truth | None) -> Row:
     """Measure one policy, however it was found."""
-    error = None if truth is None else direction_error(policy.theta, truth.theta_star)
+    # An observer that found no preference has no direction to be wrong about.
+    error = direction_error(policy.theta, truth.theta_star) if truth is not None and policy.theta.any() else None
     regret = None if truth is None else predictive_regret(policy.theta, truth.theta_star, truth.test_log)
     recent = log.suffix(log.n_rounds - max(1, log.n_rounds // 10))
     return Row(name=name, direction_error=error, predictive_regret=regret, agreement=agreement(policy, recent))

@@ -1,6 +1,9 @@
-"""The demo's page: the U-curve, and the observers side by side."""
+"""The demo's page: the U-curve, the observers side by side, and the learner as it was tracked."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from onlooker.comparison import COLUMNS, Comparison, Row
 from onlooker.plots import Chart, burn_in_curves
 from onlooker.report import Column, Page, Section, Table
 from onlooker.study import Study
+from onlooker.tracking_page import tracking_section
 
 
 def demo_page(study: Study) -> Page:
@@ -18,7 +22,7 @@ def demo_page(study: Study) -> Page:
     simulation = study.simulation
     n_rounds = simulation.log.n_rounds
     observed = rows[1:-1]
-    best = min(observed, key=lambda row: _known(row.direction_error))
+    best = _best(observed)
     lead = (
         f"{simulation.learner!r} played {n_rounds:,} rounds and learned from rewards. Its log, without the rewards, "
         f"was given to the observers. Of those, '{best.name}' came closest to the true parameter: direction error "
@@ -47,20 +51,30 @@ def demo_page(study: Study) -> Page:
                 ),
                 table=comparison_table(study.comparison),
             ),
+            *map(tracking_section, study.tracked),
         ),
         footer=f"onlooker {__version__}, seed {simulation.seed}",
     )
 
 
 def study_curves(study: Study) -> tuple[Chart, Chart]:
-    """Both metrics against alpha, with the learner's level and every observer's burn-in."""
+    """Both metrics against alpha: the burn-ins of those observers that have one, the levels of the others."""
     learner, *others = study.comparison.rows
     n_rounds = study.simulation.log.n_rounds
     return burn_in_curves(
         *_curve(study),
         learner_error=_known(learner.direction_error),
         learner_regret=_known(learner.predictive_regret),
-        marks={row.name.removeprefix("suffix imitation, "): _alpha(row, n_rounds) for row in others},
+        marks={
+            row.name.removeprefix("suffix imitation, "): _alpha(row.burn_in, n_rounds)
+            for row in others
+            if row.burn_in is not None
+        },
+        others={
+            row.name: (_known(row.direction_error), _known(row.predictive_regret))
+            for row in others
+            if row.burn_in is None and row.direction_error is not None
+        },
     )
 
 
@@ -75,12 +89,17 @@ def _curve(study: Study) -> tuple[list[float], list[float], list[float]]:
     )
 
 
-def _alpha(row: Row, n_rounds: int) -> float:
-    return round(float(np.log(max(1, row.burn_in or 1)) / np.log(n_rounds)), 4)
+def _alpha(burn_in: int, n_rounds: int) -> float:
+    return round(float(np.log(max(1, burn_in)) / np.log(n_rounds)), 4)
+
+
+def _best(rows: Sequence[Row]) -> Row:
+    """The one that came closest to the true direction."""
+    return min(rows, key=lambda row: math.inf if row.direction_error is None else row.direction_error)
 
 
 def _known(value: float | None) -> float:
-    """A study knows the truth, so every value is there."""
+    """A study knows the truth, so the value is there."""
     assert value is not None
     return value
 
@@ -88,7 +107,7 @@ def _known(value: float | None) -> float:
 def comparison_table(comparison: Comparison) -> Table:
     """The rows of a comparison; the best observer stands out."""
     observed = comparison.rows[1:-1]
-    best = min(observed, key=lambda row: _known(row.direction_error))
+    best = _best(observed)
     return Table(
         tuple(Column(heading, style, "right" if style else "left") for heading, _, style in COLUMNS),
         tuple(tuple(getattr(row, field) for _, field, _ in COLUMNS) for row in comparison.rows),

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from onlooker.comparison import Comparison, Curve, Truth, compare, judge, judge_sweep
+from onlooker.comparison import Comparison, Curve, Truth, compare, default_observers, judge, judge_sweep
 from onlooker.environment import Environment
 from onlooker.learners import Learner, RidgeLearner
-from onlooker.observers import Observer
+from onlooker.observers import Observer, TrackingObserver
 from onlooker.policy import LinearPolicy
 from onlooker.simulation import Simulation, simulate
 from onlooker.sweep import burn_in_sweep
@@ -35,6 +35,14 @@ class Study:
     curve: Curve
     """Both metrics for every burn-in."""
 
+    observers: Mapping[str, Observer]
+    """Those of the comparison, by name, fitted."""
+
+    @property
+    def tracked(self) -> tuple[TrackingObserver, ...]:
+        """The tracking observers among them."""
+        return tuple(one for one in self.observers.values() if isinstance(one, TrackingObserver))
+
 
 def study(
     environment: Environment,
@@ -54,14 +62,15 @@ def study(
     >>> found.comparison.rows[0].name, found.comparison.rows[-1].name
     ('learner (sees rewards)', 'suffix imitation, oracle in hindsight')
     """
+    chosen = default_observers() if observers is None else observers
     with watch("simulating") as progress:
         simulation = simulate(environment, learner, n_rounds, seed, progress=progress)
     log = simulation.log
     truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(TEST_ROUNDS, seed))
     with watch("observing") as progress:
-        observed = compare(log, observers, truth=truth, progress=progress)
+        observed = compare(log, chosen, truth=truth, progress=progress)
     with watch("sweeping the burn-in") as progress:
         curve = judge_sweep(burn_in_sweep(log, progress=progress), log, truth=truth)
     itself = judge("learner (sees rewards)", LinearPolicy(simulation.learner_theta), log, truth=truth)
     comparison = Comparison(rows=(itself, *observed.rows, curve.oracle))
-    return Study(simulation=simulation, comparison=comparison, curve=curve)
+    return Study(simulation=simulation, comparison=comparison, curve=curve, observers=chosen)

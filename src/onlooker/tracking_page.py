@@ -52,13 +52,19 @@ def families_table(summary: TrackingSummary) -> Table:
             Column("way to explore"),
             Column("constant"),
             Column("most probable", ".3g", "right"),
-            Column("from", ".3g", "right"),
-            Column("to", ".3g", "right"),
+            Column("plausible", None, "right"),
             Column("log-evidence", ".1f", "right"),
             Column("behind by", ".1f", "right"),
         ),
         tuple(
-            (one.words, CONSTANTS[one.name], one.strength, one.low, one.high, one.evidence, best - one.evidence)
+            (
+                one.words,
+                CONSTANTS[one.name],
+                one.strength,
+                f"{one.low:.3g} to {one.high:.3g}" if one.low < one.high else None,
+                one.evidence,
+                best - one.evidence,
+            )
             for one in summary.families
         ),
         highlight=0 if summary.fits else None,

@@ -31,6 +31,7 @@ def test_a_log_of_ones_own(run, tmp_path):
     ran = run("compare", path)
     assert ran.code == 0, ran.err
     assert "suffix imitation, auto" in ran.out
+    assert "\ntracking " in ran.out
     assert "direction error" not in ran.out
     assert "errors cannot be given" in ran.out
     document = json.loads(run("compare", path, "--json").out)
@@ -43,6 +44,9 @@ def test_warnings_are_said_once(run):
     assert ran.code == 0
     assert "uniformly at random explains the picks as well" in ran.err
     assert "suffix imitation, naive" in ran.err
+    assert "(tracking): the first 499 picks look uniform" in ran.err
+    document = json.loads(run("compare", "--learner", "uniform", "--rounds", 500, "--features", 3, "--json").out)
+    assert [row["direction_error"] is None for row in document["rows"] if row["name"] == "tracking"] == [True]
 
 
 def test_bad_input(refused, tmp_path):

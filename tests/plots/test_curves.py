@@ -28,6 +28,13 @@ def test_each_chart_holds_its_metric_the_learner_and_the_marks():
     np.testing.assert_array_equal(regret.series[0].high, REGRETS * 2)
 
 
+def test_observers_without_a_burn_in_are_levels_of_their_own_metric():
+    error, regret = curves(others={"tracking": (0.055, 0.0011)})
+    assert [(level.label, level.y) for level in error.levels] == [("learner", 0.052), ("tracking", 0.055)]
+    assert [(level.label, level.y) for level in regret.levels] == [("learner", 0.001), ("tracking", 0.0011)]
+    assert not curves(others={"tracking": (0.055, 0.0)})[1].log_y
+
+
 def test_a_metric_of_exactly_zero_is_drawn_on_a_linear_axis():
     error, regret = curves(regrets=[0.1, 0.0, 0.1, 0.2])
     assert error.log_y

@@ -31,12 +31,15 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
     prepare_kernels()
     found = study(environment, learner, n_rounds, seed, watch=progress_bar)
     write_text(out, render(demo_page(found)))
+    said = [words for one in found.tracked for words in one.summary().words]
     if as_json:
-        print_json(
-            {"learner": repr(learner), "n_rounds": n_rounds, "seed": seed, "out": out, **found.comparison.to_dict()}
-        )
+        made = {"learner": repr(learner), "n_rounds": n_rounds, "seed": seed, "out": out}
+        print_json({**made, **found.comparison.to_dict(), "tracked": said})
         return
     click.echo(f"{learner!r} played {n_rounds} rounds of 50 arms with 20 features (seed {seed}).")
     click.echo("The observers saw its offers and picks, never a reward. How close did they come to what it learned?\n")
     print_comparison(found.comparison)
-    click.echo(f"\nburn-in curves: {out}")
+    click.echo("\nWhat tracking says of the learner, from its picks alone:")
+    for words in said:
+        click.echo(f"  {words}")
+    click.echo(f"\nburn-in curves, and the way of the learner's estimate: {out}")

@@ -23,6 +23,7 @@ def burn_in_curves(
     learner_error: float,
     learner_regret: float,
     marks: Mapping[str, float] | None = None,
+    others: Mapping[str, tuple[float, float]] | None = None,
     error_band: Band | None = None,
     regret_band: Band | None = None,
 ) -> tuple[Chart, Chart]:
@@ -36,6 +37,8 @@ def burn_in_curves(
         The same metrics of the learner itself, which saw the rewards.
     marks
         Burn-ins to point out, by name: the alpha of each.
+    others
+        Observers without a burn-in, by name: both metrics of each.
     error_band, regret_band
         Lower and upper ends around the two curves.
 
@@ -54,25 +57,28 @@ def burn_in_curves(
     >>> error.rows()[1][2]
     (0.9, 0.06, 0.052, 'rule')
     """
+    rest = others or {}
     both = (
-        ("Direction error", direction_errors, error_band, learner_error),
-        ("Predictive regret", predictive_regrets, regret_band, learner_regret),
+        ("Direction error", direction_errors, error_band, learner_error, {name: two[0] for name, two in rest.items()}),
+        ("Predictive regret", predictive_regrets, regret_band, learner_regret, {k: two[1] for k, two in rest.items()}),
     )
     places = tuple(Mark(name, alpha) for name, alpha in (marks or {}).items())
     first, second = (
-        _curve(title, Series("observer", _array(alphas), _array(values), **_ends(band)), level, places)
-        for title, values, band, level in both
+        _curve(
+            title, Series("observer", _array(alphas), _array(values), **_ends(band)), {"learner": own, **more}, places
+        )
+        for title, values, band, own, more in both
     )
     return first, second
 
 
-def _curve(title: str, series: Series, learner: float, marks: tuple[Mark, ...]) -> Chart:
+def _curve(title: str, series: Series, levels: Mapping[str, float], marks: tuple[Mark, ...]) -> Chart:
     chart = Chart(
         title=title,
         x_label="alpha (burn-in: N^alpha rounds)",
         y_label=title.lower(),
         series=(series,),
-        levels=(Level("learner", learner),),
+        levels=tuple(Level(name, value) for name, value in levels.items()),
         marks=marks,
     )
     # The rise near alpha = 1 would flatten all the rest on a linear axis; a regret of exactly zero has no logarithm.
