@@ -71,6 +71,7 @@ def main() -> None:
             again = read_log(path)
             assert np.array_equal(again.features, log.features)
             assert np.array_equal(again.chosen, log.chosen)
+            del again
             bare, ours = compare(lambda read=read, path=path: read(path), lambda path=path: read_log(path), turns)
             started = time.perf_counter()
             rounds = sum(part.n_rounds for part in scan_log(path))

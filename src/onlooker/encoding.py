@@ -20,8 +20,8 @@ from onlooker.errors import InputError, UnseenCategoryWarning
 from onlooker.threads import ordered_map
 from onlooker.types import Features
 
-_BLOCK_VALUES = 1 << 15
-"""Feature values that are laid into rows at once: a quarter of a megabyte, which a core's own cache holds."""
+_BLOCK_VALUES = 1 << 16
+"""Feature values that are laid into rows at once: half a megabyte, which a core's own cache holds."""
 _PIECE_ROWS = 1 << 16
 """Rows that a thread takes at a time."""
 

@@ -115,11 +115,12 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
         found, at = values.tolist()[odd[0]], place(first_row + int(odd[0]))
         raise InputError(f"column {name!r}, {at} is {found!r}: use 1 for the pick and 0 for the others")
     flags = grouping.in_order(flags)
-    counts = np.add.reduceat(flags, grouping.offsets[:-1], dtype=np.int64)
-    wrong = np.flatnonzero(counts != 1)
-    if len(wrong):
-        t = int(wrong[0])
+    rows = np.flatnonzero(flags)
+    starts = grouping.offsets[:-1]
+    if len(rows) != len(starts) or (rows < starts).any() or (rows >= grouping.offsets[1:]).any():
+        counts = np.add.reduceat(flags, starts, dtype=np.int64)
+        t = int(np.flatnonzero(counts != 1)[0])
         found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
         id_, at = ids.tolist()[t], place(first_row + int(grouping.first[t]))
         raise InputError(f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1")
-    return np.asarray(np.flatnonzero(flags) - grouping.offsets[:-1], dtype=np.int64)
+    return np.asarray(rows - starts, dtype=np.int64)

@@ -212,3 +212,10 @@ def test_compressed_files_are_streamed(tmp_path):
     write_jsonl([log], tmp_path / "plain.jsonl")
     (tmp_path / "log.ndjson.gz").write_bytes(gzip.compress((tmp_path / "plain.jsonl").read_bytes()))
     assert_equal_logs(scan_log(tmp_path / "log.ndjson.gz").read(), log)
+
+
+def test_a_nested_file_without_rounds(tmp_path):
+    arms = pa.array([], pa.list_(pa.list_(pa.float64())))
+    pq.write_table(pa.table({"arms": arms, "chosen": pa.array([], pa.int64())}), tmp_path / "log.parquet")
+    with pytest.raises(InputError, match=r"log\.parquet: holds no rounds"):
+        scan_log(tmp_path / "log.parquet")

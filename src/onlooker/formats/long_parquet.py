@@ -49,7 +49,9 @@ class ParquetSource:
         import pyarrow.parquet as pq
 
         with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
-            yield from file.iter_batches(batch_size=rows, columns=list(names))
+            # Group by group: asked for all at once, Arrow keeps those that are done with.
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
 
 
 def write_parts(logs: Iterable[BanditLog], path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -79,12 +80,22 @@ class NestedFile:
         import pyarrow.parquet as pq
 
         first = 0
-        n_rounds = max(1, self.metadata.num_rows)
         with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
-            head = next(iter(file.iter_batches(batch_size=1, columns=[self.columns.arms])), None)
-            width = 1 if head is None else max(1, lists.feature_rows(head.column(0), self.columns.arms, 0)[0].shape[1])
-            size = max(1, int(batch_rows * n_rounds * width / max(1, sum(self.values))))
-            for batch in file.iter_batches(batch_size=size, columns=self.columns.names):
-                rounds = Rounds.of_table(batch, self.columns, first)
-                first += len(batch)
-                yield rounds
+            size = max(1, int(batch_rows / self._arms_a_round(file)))
+            # Group by group: asked for all at once, Arrow keeps those that are done with.
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=self.columns.names):
+                    rounds = Rounds.of_table(batch, self.columns, first)
+                    first += len(batch)
+                    yield rounds
+
+    def _arms_a_round(self, file: Any) -> float:
+        """How many arms a round offers on average, which the file tells by its values and the width of an arm."""
+        if not file.num_row_groups:
+            return 1.0
+        head = next(file.iter_batches(batch_size=1, row_groups=[0], columns=[self.columns.arms]), None)
+        if head is None:
+            return 1.0
+        rows, _ = lists.feature_rows(head.column(0), self.columns.arms, 0)
+        n_rounds: int = self.metadata.num_rows
+        return max(1.0, sum(self.values) / max(1, rows.shape[1]) / n_rounds)
