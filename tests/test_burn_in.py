@@ -82,8 +82,3 @@ def test_auto_keeps_what_is_too_short_to_judge():
 
 def test_auto_uses_the_observers_penalty():
     assert as_burn_in("auto", l2=0.5) == HeldOut(l2=0.5)
-
-
-def test_held_out_fraction_is_checked():
-    with pytest.raises(InputError, match=r"held-out fraction is 1\.5"):
-        HeldOut(fraction=1.5)

@@ -6,7 +6,7 @@ import pytest
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation
-from onlooker.sweep import burn_in_sweep
+from onlooker.sweep import burn_in_sweep, fit_suffixes
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +43,18 @@ def test_bad_alphas_are_refused(log):
     for alphas in ([], [1.5], [[0.5]], [np.nan]):
         with pytest.raises(InputError, match="alphas"):
             burn_in_sweep(log, alphas)
+
+
+def test_rounds_without_weight_count_as_none():
+    """The fits are those of a log that lacks the rounds."""
+    random = np.random.default_rng(5)
+    X = random.normal(size=(400, 4, 3))
+    chosen = (X @ [1.0, -0.5, 0.2] + random.gumbel(size=(400, 4))).argmax(axis=1)
+    kept = random.random(400) < 0.8
+    kept[100:120] = False
+    log, rest = BanditLog.from_dense(X, chosen), BanditLog.from_dense(X[kept], chosen[kept])
+    burn_ins = [0, 100, 120, 200]
+    weighted, losses = fit_suffixes(log, burn_ins, l2=1e-3, weights=kept.astype(float))
+    expected, expected_losses = fit_suffixes(rest, [int(kept[:b].sum()) for b in burn_ins], l2=1e-3)
+    np.testing.assert_allclose(weighted, expected, atol=1e-3)
+    np.testing.assert_allclose(losses, expected_losses, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Choosing the burn-in from the log alone, by which suffix best foretells the picks that come after it."""
+"""Choosing the burn-in from the log alone, by which suffix best foretells picks that were left out of it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from onlooker.types import Index, Progress, Vector
 CANDIDATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 """Fractions of the log that may be thrown away."""
 
-TOLERANCE = 1.5
+TOLERANCE = 2.0
 """How many standard errors (of the paired differences) worse than the best a longer suffix may be.
 
 A compromise found by trial on simulated logs: a smaller one cuts stationary logs more often, a larger one keeps more of
 a learner's burn-in. Where picks lapse at random (epsilon-greedy) the differences are noisy and most of it is kept.
 """
+
+BLOCKS = 100
+"""Parts of the log, equally long; whole ones are held out, since neighbouring rounds are alike."""
+
+EVERY = 5
+"""Of the log's second half one part in so many is held out: ten in all, a tenth of the log."""
 
 LEAST_ROUNDS = 10
 """Fewer held-out rounds than this judge nothing."""
@@ -28,11 +34,12 @@ LEAST_ROUNDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOut:
-    """Keep as much of the log as foretells its last rounds no worse than the best suffix does.
+    """Keep as much of the log as foretells its second half no worse than the best suffix does.
 
-    Every candidate suffix is fitted without the log's last rounds, on which their losses are compared round by round.
-    The longest suffix that is not clearly worse than the best is kept (`TOLERANCE`): on a log of a settled system,
-    where all are alike, that is (nearly) everything. No reward is needed, and no exponent.
+    Every candidate suffix is fitted without some parts of the log's second half, on which their losses are compared.
+    The longest suffix that is not clearly worse than the best is kept (`TOLERANCE`, with the error taken between the
+    parts): on a log of a settled system, where all are alike, that is (nearly) everything. No reward is needed, and no
+    exponent.
 
     Examples
     --------
@@ -48,14 +55,10 @@ class HeldOut:
     l2: float = 1e-4
     """Penalty of the fits."""
 
-    fraction: float = 0.1
-    """Part of the log, its end, to compare on."""
-
     progress: Progress | None = None
     """Called with how many candidates are fitted, and of how many."""
 
     def __post_init__(self) -> None:
-        as_number(self.fraction, "the held-out fraction", above=0.0, most=0.5)
         as_number(self.l2, "l2", least=0.0)
 
     def start(self, log: BanditLog) -> int:
@@ -64,33 +67,40 @@ class HeldOut:
         return 0 if found is None else found.start
 
     def curve(self, log: BanditLog) -> HeldOutCurve | None:
-        """Loss on the last rounds after every candidate burn-in; None where the log is too short to tell."""
-        n_held_out = int(self.fraction * log.n_rounds)
-        past, future = log[: log.n_rounds - n_held_out], log[log.n_rounds - n_held_out :]
-        burn_ins = [int(fraction * log.n_rounds) for fraction in CANDIDATES]
+        """Loss on the held-out rounds after every candidate burn-in; None where the log is too short to tell."""
+        n = log.n_rounds
+        edges = np.arange(BLOCKS + 1) * n // BLOCKS
+        parts = [(int(edges[k]), int(edges[k + 1])) for k in range(BLOCKS // 2 + EVERY - 1, BLOCKS, EVERY)]
+        kept = np.ones(n)
+        for start, stop in parts:
+            kept[start:stop] = 0.0
+        choices = log.n_arms > 1
         enough = max(LEAST_ROUNDS, 2 * log.n_features)
-        burn_ins = sorted({burn_in for burn_in in burn_ins if past.n_rounds - burn_in >= enough})
-        if not burn_ins or np.count_nonzero(future.n_arms > 1) < LEAST_ROUNDS:
+        burn_ins = sorted({int(fraction * n) for fraction in CANDIDATES})
+        burn_ins = [burn_in for burn_in in burn_ins if kept[burn_in:].sum() >= enough]
+        if not burn_ins or np.count_nonzero(choices & (kept == 0)) < LEAST_ROUNDS:
             return None
-        thetas, _ = fit_suffixes(past, burn_ins, l2=self.l2, progress=self.progress)
+        thetas, _ = fit_suffixes(log, burn_ins, l2=self.l2, weights=kept, progress=self.progress)
         judged = np.isfinite(thetas).all(axis=1)
-        losses = np.array([round_losses(future, theta) for theta in thetas[judged]])
-        if not len(losses):
+        if not judged.any():
             return None
+        losses = np.array(
+            [[round_losses(log[start:stop], theta).mean() for start, stop in parts] for theta in thetas[judged]]
+        )
         best = int(losses.mean(axis=1).argmin())
         worse = losses - losses[best]
-        errors = worse.std(axis=1) / np.sqrt(worse.shape[1])
+        errors = worse.std(axis=1, ddof=1) / np.sqrt(len(parts))
         within = worse.mean(axis=1) <= TOLERANCE * errors
-        kept = np.asarray(burn_ins, dtype=np.int64)[judged]
+        left = np.asarray(burn_ins, dtype=np.int64)[judged]
         return HeldOutCurve(
-            burn_ins=kept, losses=losses.mean(axis=1), errors=errors, best=best, start=int(kept[within][0])
+            burn_ins=left, losses=losses.mean(axis=1), errors=errors, best=best, start=int(left[within][0])
         )
 
 
 # eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldOutCurve:
-    """What `HeldOut` looks at: how well the suffix after each burn-in foretells the log's last rounds."""
+    """What `HeldOut` looks at: how well the suffix after each burn-in foretells the rounds held out."""
 
     burn_ins: Index
     """Rounds thrown away, fewest first, shape (m,)."""

@@ -91,17 +91,26 @@ def burn_in_sweep(
 
 
 def fit_suffixes(
-    log: BanditLog, burn_ins: Sequence[int] | Index, *, l2: float, progress: Progress | None = None
+    log: BanditLog,
+    burn_ins: Sequence[int] | Index,
+    *,
+    l2: float,
+    weights: Vector | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Matrix, Vector]:
-    """Theta and mean loss for the suffix after each burn-in; NaN where it holds no choice."""
+    """Theta and mean loss for the suffix after each burn-in; NaN where it holds no choice.
+
+    `weights`, one per round of the log, are 1 by default; a round without weight counts as none.
+    """
+    counts = (log.n_arms > 1).astype(np.float64) if weights is None else np.where(log.n_arms > 1, weights, 0.0)
     thetas = np.full((len(burn_ins), log.n_features), np.nan)
     losses = np.full(len(burn_ins), np.nan)
-    last_choice = int(np.flatnonzero(log.n_arms > 1).max(initial=-1))
+    last_choice = int(np.flatnonzero(counts).max(initial=-1))
     distinct = np.unique(burn_ins)
     last: tuple[int, SoftmaxObjective, Fit] | None = None
     for done, burn_in in enumerate(distinct.tolist(), 1):
         if burn_in <= last_choice:
-            last = _next_fit(log, burn_in, l2, last)
+            last = _next_fit(log, burn_in, l2, counts, last)
             same = np.asarray(burn_ins) == burn_in
             thetas[same], losses[same] = last[2].at.theta, last[2].at.loss
         if progress is not None:
@@ -110,14 +119,14 @@ def fit_suffixes(
 
 
 def _next_fit(
-    log: BanditLog, burn_in: int, l2: float, last: tuple[int, SoftmaxObjective, Fit] | None
+    log: BanditLog, burn_in: int, l2: float, weights: Vector, last: tuple[int, SoftmaxObjective, Fit] | None
 ) -> tuple[int, SoftmaxObjective, Fit]:
     """Fit of one suffix, started from the last, longer one."""
-    objective = SoftmaxObjective(log.suffix(burn_in), l2=l2)
+    objective = SoftmaxObjective(log.suffix(burn_in), l2=l2, weights=weights[burn_in:])
     # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
     if last is None or l2 == 0:
         return burn_in, objective, minimise(objective, tolerance=SWEEP_TOLERANCE)
     before, longer, near = last
-    dropped = log[before:burn_in]
-    here = longer.without(near.at, SoftmaxObjective(dropped, l2=0.0)) if (dropped.n_arms > 1).any() else None
+    dropped, weight = log[before:burn_in], weights[before:burn_in]
+    here = longer.without(near.at, SoftmaxObjective(dropped, l2=0.0, weights=weight)) if weight.any() else None
     return burn_in, objective, minimise(objective, near, here=here, tolerance=SWEEP_TOLERANCE)

@@ -191,3 +191,9 @@ def test_which_file_is_the_log(folder):
     (folder / "women.csv").unlink()
     with pytest.raises(InputError, match="found: none"):
         read_log(folder)
+
+
+def test_auto_keeps_a_policy_that_was_trained_before(logs):
+    """There is no burn-in to discard: the sampler had been running for a month."""
+    observer = SuffixImitation(burn_in="auto").fit(logs["bts"])
+    assert observer.burn_in_ <= 0.2 * 10_000
