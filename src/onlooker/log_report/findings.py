@@ -59,6 +59,12 @@ class Found:
     def warnings(self) -> tuple[str, ...]:
         """What to know before relying on it, each sentence once."""
         said = [*self.diagnosis.notes, *self.summary.warnings]
+        changed, burn_in = self.diagnosis.changed, self.summary.burn_in
+        if changed is not None and burn_in < changed.round:
+            said.append(
+                f"the weights mix two policies: they come from the rounds after {burn_in:,}, and the learner changed "
+                f"at about round {changed.round:,}; fit with a burn-in of {changed.round} for the new one alone"
+            )
         if self.summary.shrinkage > 0.05:
             said.append(
                 f"the penalty shortens theta by about {self.summary.shrinkage:.0%}, and intervals are for the "

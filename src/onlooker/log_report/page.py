@@ -12,6 +12,7 @@ from onlooker.log import BanditLog
 from onlooker.log_report.findings import Found, look_at
 from onlooker.log_report.sections import by_size, sections_of, using_section
 from onlooker.log_report.source import Source, versions
+from onlooker.plots.text import ends_of
 from onlooker.report import Column, Page, Section, Table, render
 from onlooker.study import Watch
 
@@ -70,7 +71,7 @@ def _largest(found: Found) -> str:
     """The largest weights in a sentence."""
     summary = found.summary
     ranked = by_size(summary.coefficients)
-    shown = ", ".join(f"{c.name!r} ({c.estimate:+.3g})" for c in ranked[:3])
+    shown = ", ".join(f"{ends_of(c.name, 40)} ({c.estimate:+.3g})" for c in ranked[:3])
     rounds = f"Recovered from {summary.n_rounds:,} rounds after a burn-in of {summary.burn_in:,}"
     return f"{rounds}. The largest of its {len(ranked):,} weights: {shown}."
 

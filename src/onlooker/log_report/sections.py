@@ -38,7 +38,7 @@ def values_section(found: Found) -> Section:
     text = (
         "A weight is the change in the log-odds of a pick for one unit of the feature, all else alike: above zero the "
         "learner likes more of it, below zero less. Sizes compare only between features on the same scale. "
-        f"Intervals are meant to cover {percent} ({summary.covariance})."
+        f"Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
     )
     for column, levels in (found.policy.categories or {}).items():
         text += f" Levels of {column!r} are told against {levels[0]!r}."
@@ -84,11 +84,12 @@ def time_sections(found: Found) -> tuple[Section, Section]:
     charts, tests = diagnosis_charts(found.diagnosis), found.diagnosis.tests
     final = charts[1:2]
     settled = Section(
-        title="When it settled",
+        title="Whether and when it settled",
         text=(
             "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
-            "each stretch, relative to the end; where that is level with the end, the learner had settled."
+            "each stretch, relative to the end; where that is level with the end, the learner had settled: after it "
+            "moving on changes little of what it picks, though its estimate may go on moving."
             if charts
             else "There is too little in the log to tell."
         ),
@@ -96,11 +97,11 @@ def time_sections(found: Found) -> tuple[Section, Section]:
         table=Table(
             (
                 Column("tested", wrap=True),
+                Column("p-value", align="right"),
                 Column("statistic", ".2f", align="right"),
                 Column("compared with"),
-                Column("p-value", ".2g", align="right"),
             ),
-            tuple((test.hypothesis, test.statistic, test.distribution, test.p_value) for test in tests),
+            tuple((test.hypothesis, _p(test.p_value), test.statistic, test.distribution) for test in tests),
             caption="A small p-value speaks against what was tested",
         )
         if tests
@@ -117,13 +118,13 @@ def time_sections(found: Found) -> tuple[Section, Section]:
                 else ""
             )
         ),
-        charts=(agreement_chart(found), *final),
+        charts=(agreement_chart(found, charts[0].marks if charts else ()), *final),
     )
     return settled, agreement
 
 
-def agreement_chart(found: Found) -> Chart:
-    """The recovered policy's agreement with the picks, part by part."""
+def agreement_chart(found: Found, marks: tuple[Mark, ...]) -> Chart:
+    """The recovered policy's agreement with the picks, part by part, with the end of the burn-in among the marks."""
     parts = found.agreement
     middle = np.array([(part.start + part.stop) / 2 for part in parts])
     value, low, high = (
@@ -138,7 +139,7 @@ def agreement_chart(found: Found) -> Chart:
             Series("recovered policy", middle, value, low=low, high=high),
             Series("guessing", middle, np.array([part.chance for part in parts])),
         ),
-        marks=(Mark("burn-in ends", float(burn_in)),) if burn_in else (),
+        marks=(*((Mark("burn-in", float(burn_in)),) if burn_in else ()), *marks),
     )
 
 
@@ -194,11 +195,15 @@ def using_section(policy: LinearPolicy, saving: str) -> Section:
     return Section(
         title="How to use the policy",
         text=(
-            f"Save it once, load it anywhere. `offers` has one row for each arm of a round: {offers}. The answer is "
-            "the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
+            f"Save it once, load it anywhere. The offers have one row for each arm of a round: {offers}. The answer "
+            "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
         ),
         code=saving + _LOADING,
     )
+
+
+def _p(p_value: float) -> str:
+    return f"{p_value:.2g}" if p_value >= 1e-100 else "< 1e-100"
 
 
 def _finite(value: float) -> float | None:

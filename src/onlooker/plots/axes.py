@@ -116,7 +116,7 @@ class _LogTicks(Locator):
         """
         low, high = sorted((vmin, vmax))
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        for steps, enough in (((1,), 4), ((1, 2, 5), 3), ((1, 1.5, 2, 3, 4, 5, 7), 3)):
+        for steps, enough in (((1,), 3), ((1, 2, 5), 3), ((1, 1.5, 2, 3, 4, 5, 7), 3)):
             # Written and read, as 3 * 10.0**-1 is not the number 0.3.
             ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
             shown = [tick for tick in ticks if low <= tick <= high]

@@ -33,13 +33,13 @@ def one_line(text: str, limit: int) -> str:
 
 
 def ends_of(text: str, limit: int) -> str:
-    """Put text on one line of at most `limit` characters, cut in the middle: names often differ at their end.
+    """Put text on one line of at most `limit` characters, cut before its end, as names often differ there.
 
     Examples
     --------
     >>> ends_of("weight_of_the_parcel_in_kg", limit=15), ends_of("weight", limit=15)
-    ('weight_…l_in_kg', 'weight')
+    ('weight_of…in_kg', 'weight')
     """
     line = " ".join(showable(text).split())
-    last = (limit - 1) // 2
+    last = limit // 3
     return line if len(line) <= limit else line[: limit - 1 - last] + "…" + line[len(line) - last :]
