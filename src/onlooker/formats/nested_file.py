@@ -97,5 +97,4 @@ class NestedFile:
         if head is None:
             return 1.0
         rows, _ = lists.feature_rows(head.column(0), self.columns.arms, 0)
-        n_rounds: int = self.metadata.num_rows
-        return max(1.0, sum(self.values) / max(1, rows.shape[1]) / n_rounds)
+        return max(1.0, float(sum(self.values) / max(1, rows.shape[1]) / self.metadata.num_rows))
