@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from onlooker import ragged
-from onlooker.checks import as_number, as_whole
+from onlooker.checks import as_number
 from onlooker.errors import (
     InputError,
     NoFamilyFitsWarning,
@@ -28,6 +28,7 @@ from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
+from onlooker.tracking.follower import as_checkpoints
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, direction_covariance, settled_round
 from onlooker.types import Matrix, Progress, Vector
@@ -230,15 +231,12 @@ class TrackingObserver(Observer):
         if not (automatic or isinstance(self.exploration, Exploration)):
             known = ", ".join(f"{name}(...)" for name in FAMILIES)
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
-        checkpoints = None
-        if self.checkpoints is not None:
-            checkpoints = tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in self.checkpoints}))
         self._named = (log.feature_names, log.categories)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
             ridge=as_number(self.ridge, "ridge", above=0.0),
             n_features=log.n_features,
-            checkpoints=checkpoints,
+            checkpoints=as_checkpoints(self.checkpoints),
         )
 
     def _learn(self, monitor: Monitor) -> Self:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from onlooker.checks import as_number, as_whole
 from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
 from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
@@ -64,7 +66,12 @@ class Assumption:
     def from_dict(cls, values: dict[str, Any]) -> Assumption:
         """Give back what `to_dict` was made of."""
         name, strength = values["exploration"]
-        return cls(**{**values, "exploration": FAMILIES[name](strength)})
+        return cls(
+            exploration=FAMILIES[name](strength),
+            ridge=as_number(values["ridge"], "ridge", above=0.0),
+            precision=as_number(values["precision"], "precision", above=0.0),
+            slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
+        )
 
 
 @dataclass(eq=False)
@@ -228,17 +235,41 @@ class Follower:
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
         """Give back what `to_dict` was made of."""
-        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, values["checkpoints"])
+        if len(values["belief"]["mean"]) != n_features:
+            raise ValueError(f"the mean was not kept for {n_features} features")
+        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
         arrays = {name: _like(array, values["belief"][name]) for name, array in fresh.belief._asdict().items()}
+        for array in arrays.values():
+            if array.ndim == 2 and not _is_covariance(array):
+                raise ValueError("a covariance has negative variances")
+        path = [Checkpoint.from_dict(one) for one in values["path"]]
+        for one in path:
+            _like(arrays["mean"], one.theta)
+            _like(arrays["mean"], one.standard_error)
         return cls(
             assumption=fresh.assumption,
             belief=type(fresh.belief)(**arrays),
             tally=_like(fresh.tally, values["tally"]),
             excess=_like(fresh.excess, values["excess"]),
-            checkpoints=None if fresh.checkpoints is None else tuple(fresh.checkpoints),
-            path=[Checkpoint.from_dict(one) for one in values["path"]],
-            **{name: values[name] for name in _COUNTS},
+            checkpoints=fresh.checkpoints,
+            path=path,
+            n_rounds=as_whole(values["n_rounds"], "n_rounds"),
+            n_choices=as_whole(values["n_choices"], "n_choices"),
+            evidence=as_number(values["evidence"], "evidence"),
+            chance=as_number(values["chance"], "chance"),
+            lapses=as_number(values["lapses"], "lapses"),
         )
+
+
+def as_checkpoints(values: Sequence[Any] | None) -> tuple[int, ...] | None:
+    """Rounds in order, each once; None is the default schedule.
+
+    Examples
+    --------
+    >>> as_checkpoints([100, 10, 10])
+    (10, 100)
+    """
+    return None if values is None else tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in values}))
 
 
 def _like(array: Matrix, values: Any) -> Matrix:
@@ -247,6 +278,12 @@ def _like(array: Matrix, values: Any) -> Matrix:
     if found.shape != array.shape or not np.isfinite(found).all():
         raise ValueError(f"an array of shape {array.shape} was kept as {found.shape}")
     return found
+
+
+def _is_covariance(matrix: Matrix) -> bool:
+    """Whether no direction has a negative variance, rounding aside."""
+    values = np.linalg.eigvalsh(matrix)
+    return bool(values[0] >= -1e-9 * abs(values[-1]))
 
 
 def _epoch(n_rounds: int) -> int:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from onlooker import ragged
+from onlooker.checks import as_number, as_whole
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Assumption, Follower
+from onlooker.tracking.follower import Assumption, Follower, as_checkpoints
 from onlooker.tracking.tuning import Tuned, mean_square, tune
 from onlooker.types import Progress
 
@@ -112,18 +113,30 @@ class Monitor:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Monitor:
         """Give back what `to_dict` was made of."""
-        checkpoints, waiting = values["checkpoints"], values["waiting"]
+        waiting, n_features = values["waiting"], as_whole(values["n_features"], "n_features", least=1)
+        families = [_family(one) for one in values["families"]]
+        tuned = [Tuned.from_dict(one) for one in values["tuned"]]
+        if not (families and tuned and np.isfinite([one.evidence for one in tuned]).all()):
+            raise ValueError("no family was kept, or no evidence for it")
         return cls(
-            families=[one if isinstance(one, str) else FAMILIES[one[0]](one[1]) for one in values["families"]],
-            ridge=values["ridge"],
-            n_features=values["n_features"],
-            checkpoints=None if checkpoints is None else tuple(checkpoints),
+            families=families,
+            ridge=as_number(values["ridge"], "ridge", above=0.0),
+            n_features=n_features,
+            checkpoints=as_checkpoints(values["checkpoints"]),
             waiting=None if waiting is None else _from_plain(waiting),
-            decided_on=values["decided_on"],
-            uniform=values["uniform"],
-            tuned=[Tuned.from_dict(one) for one in values["tuned"]],
-            _follower=Follower.from_dict(values["follower"], values["n_features"]),
+            decided_on=as_whole(values["decided_on"], "decided_on", least=1),
+            uniform=as_number(values["uniform"], "uniform", least=0.0, most=1.0),
+            tuned=tuned,
+            _follower=Follower.from_dict(values["follower"], n_features),
         )
+
+
+def _family(kept: Any) -> str | Exploration:
+    """By its name, or with its constant."""
+    if isinstance(kept, str):
+        return FAMILIES[kept].name
+    name, constant = kept
+    return FAMILIES[name](constant)
 
 
 def uniform_p_value(log: BanditLog) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.checks import as_number, as_whole
 from onlooker.types import Index, Matrix, Vector
 
 PER_DECADE = 8
@@ -51,11 +52,12 @@ class Checkpoint:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Checkpoint:
         """Give back what `to_dict` was made of."""
+        trace, square = values["noise"]
         return cls(
-            n_rounds=values["n_rounds"],
-            theta=np.array(values["theta"]),
-            standard_error=np.array(values["standard_error"]),
-            noise=tuple(values["noise"]),
+            n_rounds=as_whole(values["n_rounds"], "a checkpoint", least=1),
+            theta=np.array(values["theta"], dtype=np.float64),
+            standard_error=np.array(values["standard_error"], dtype=np.float64),
+            noise=(as_number(trace, "a trace"), as_number(square, "a trace")),
         )
 
 
