@@ -198,3 +198,20 @@ def test_only_columns_of_sentences_are_broken_into_lines():
     html = render(Page(title="t", sections=(Section(title="s", table=table),)))
     assert '<th scope="row" class="left wrap">a sentence</th>' in html
     assert '<td class="right">1</td>' in html
+
+
+def test_warnings_stand_above_the_sections_and_lines_to_copy_stay_as_they_are():
+    lines = 'policy = load("<a&b>")\n\n    indented'
+    page = Page(title="t", lead="l", warnings=["look <out>", "twice"], sections=(Section(title="s", code=lines),))
+    html = render(page)
+    read = Reader(html)
+    assert [text for text in read.text["li"] if text.strip()] == ["look <out>", "twice"]
+    assert html.index("look &lt;out&gt;") < html.index("<section")
+    assert "".join(read.text["code"]) == lines
+    assert "Before relying on it" not in render(Page(title="t"))
+    assert "<pre" not in render(Page(title="t", sections=(Section(title="s"),)))
+
+
+def test_tables_behind_charts_are_printed_open():
+    printed = render(Page(title="t")).partition("@media print")[2]
+    assert "::details-content { content-visibility: visible" in printed

@@ -56,11 +56,14 @@ class IntervalChart:
         if not self.names:
             raise InputError(f"{where} has no names: nothing would be drawn")
         low, high = band(self.low, self.high, where)
+        if low is None or high is None:
+            raise InputError(f"{where} has no intervals: pass low and high, NaN where there is none")
         found = {"estimates": vector(self.estimates, f"{where}: estimates", gaps=False), "low": low, "high": high}
         for name, values in found.items():
-            if values is None or len(values) != len(self.names):
-                count = "none" if values is None else len(values)
-                raise InputError(f"{where}: {name} has {count} values for {len(self.names)} names: pass one for each")
+            if len(values) != len(self.names):
+                raise InputError(
+                    f"{where}: {name} has {len(values)} values for {len(self.names)} names: pass one for each"
+                )
             object.__setattr__(self, name, values)
 
     @property
