@@ -6,13 +6,17 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A target that fails half-way is made anew the next time.
 .DELETE_ON_ERROR:
-.PHONY: demo test check format figures lock clean
+.PHONY: demo test browser check format figures lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
 
 test: $(VENV)/.dev check
 	$(BIN)/python -m pytest
+
+# The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
+browser: $(VENV)/.dev
+	@PYTHON="$(BIN)/python" sh scripts/browser_tests.sh
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
