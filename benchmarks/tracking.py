@@ -27,7 +27,7 @@ from onlooker.observers import TrackingObserver
 SETTINGS = [(d, K) for d in (20, 50) for K in (50, 100, 200)]
 N = 10_000
 SHAPES = [(10, 20, 2000), (20, 50, 2000), (20, 50, 5000), (50, 50, 5000), (20, 10, 3000)]
-COVERED = [(20, 50, 5000)]
+COVERED = [(10, 20, 2000)]
 
 
 def errors(folder: Path, seeds: int) -> None:
@@ -68,7 +68,7 @@ def logs(folder: Path, seeds: int) -> None:
         )
         for learner in LEARNERS
         for d, K, n in SHAPES
-        for seed in range(2000, 2000 + (seeds if (d, K, n) in COVERED else max(4, seeds // 10)))
+        for seed in range(2000, 2000 + (seeds if (d, K, n) in COVERED else max(4, seeds // 25)))
     ]
     rows = list(run_tasks(log_cell, tasks, folder / "logs", settings={"schema": 2}, progress=_progress).values())
     write_csv(folder / "logs.csv", rows, list(rows[0]))

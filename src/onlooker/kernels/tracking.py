@@ -13,18 +13,14 @@ from numba import njit
 from onlooker.kernels.learning import dot
 from onlooker.types import Features, Index, Matrix, Vector
 
-LIVE = 64
+LIVE = 128
 """Rivals of a pick that are looked at, the strongest first."""
-CUT = 4.0
+CUT = 3.0
 """A rival that is behind by this many standard deviations says nothing."""
 BINS = 10
 """Of the predicted probability, in the tally that checks it."""
 CHECKED = 4
 """In every so many rounds the predicted probability is held against the pick."""
-CROWDS = 8
-"""Classes of rounds by how many rivals of the pick were close: up to 1, 2, 4, 8 and so on."""
-SUMMED = 100
-"""In every so many rounds the probabilities of all arms are summed: the approximation makes the sum differ from one."""
 
 
 class Belief(NamedTuple):
@@ -357,29 +353,22 @@ def follow(
     log_probabilities: Vector,
     lapses: Vector,
     tally: Matrix,
-    excess: Matrix,
 ) -> None:
     """Follow the learner through the rounds `start` to `stop - 1`, which are its rounds `before + start` and on.
 
     Fills for each of them, counted from 0, the log-probability of its pick given all earlier ones and the probability
     that it was a lapse. In every CHECKED-th round `tally`, shape (4, BINS), takes in the probability p of the likeliest
-    arm, whether it was picked, p (1 - p), and one: in the column of p's bin. `excess`, shape (3, CROWDS), counts rounds
-    by how many rivals of the pick were close; in every SUMMED-th round it takes in the logarithm of the sum of all
-    arms' probabilities, and one.
+    arm, whether it was picked, p (1 - p), and one: in the column of p's bin.
     """
     at = _room(offsets, start, stop, features.shape[1])
     for t in range(start, stop):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         best = _values(features, first, pick, model, belief, at.values[:n_arms], at.reaches[:n_arms])
         checked = (before + t) % CHECKED == 0 and n_arms > 1
-        total = 0.0
-        if (before + t) % SUMMED == 0 and n_arms > 1:
-            total = _all_arms(features, first, best, model, belief, at, np.empty(n_arms))
         if checked and best != pick:
             probability, _ = _beats_all(features, first, n_arms, best, model, belief, at)
             _count_in(tally, (1.0 - model.lapse) * probability + model.lapse / n_arms, 0.0)
         probability, count = _beats_all(features, first, n_arms, pick, model, belief, at)
-        _sum_up(excess, count, total)
         total = (1.0 - model.lapse) * probability + model.lapse / n_arms
         if checked and best == pick:
             _count_in(tally, total, 1.0)
@@ -389,19 +378,6 @@ def follow(
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
         _move(features, first + pick, belief)
-
-
-@_compiled
-def _sum_up(excess: Matrix, rivals: int, total: float) -> None:
-    """Count a round in; `total` is 0 where it was not summed."""
-    place = 0
-    while rivals > 1 and place < CROWDS - 1:
-        rivals = (rivals + 1) // 2
-        place += 1
-    excess[0, place] += 1.0
-    if total > 0.0:
-        excess[1, place] += math.log(total)
-        excess[2, place] += 1.0
 
 
 @_compiled

@@ -36,7 +36,7 @@ from onlooker.types import Matrix, Progress, Vector
 SCHEMA = "onlooker.tracking/1"
 """Written into every saved state; a file with another one is refused."""
 
-MISFIT = 0.03
+MISFIT = 0.035
 """Beyond this mean distance between predicted and observed shares of picks no family is said to fit."""
 
 

@@ -92,8 +92,6 @@ class Follower:
     belief: Belief
     tally: Matrix
     """How well the likeliest arm was predicted, as in `onlooker.kernels.tracking.follow`, one table per epoch."""
-    excess: Matrix
-    """By how much the probabilities of all arms exceed one, as in `onlooker.kernels.tracking.follow`."""
     checkpoints: tuple[int, ...] | None = None
     """Rounds after which to keep the estimate; None is the default schedule."""
     path: list[Checkpoint] = field(default_factory=list)
@@ -110,7 +108,7 @@ class Follower:
     @classmethod
     def start(cls, assumption: Assumption, n_features: int, checkpoints: tuple[int, ...] | None = None) -> Follower:
         """Know nothing yet."""
-        from onlooker.kernels.tracking import BINS, CROWDS, Belief
+        from onlooker.kernels.tracking import BINS, Belief
 
         unit = np.eye(n_features)
         belief = Belief(
@@ -120,7 +118,7 @@ class Follower:
             prior_inverse=unit / assumption.precision,
             largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
         )
-        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), np.zeros((3, CROWDS)), checkpoints)
+        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints)
 
     def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
@@ -145,7 +143,6 @@ class Follower:
                 probabilities[done:stop],
                 lapses[done:stop],
                 self.tally[_epoch(self.n_rounds)],
-                self.excess,
             )
             self.n_rounds += stop - done
             done = stop
@@ -193,12 +190,6 @@ class Follower:
         )
 
     @property
-    def normalised_evidence(self) -> float:
-        """Log-probability of all picks under probabilities that sum to one, as far as the rounds summed up tell."""
-        rounds, logarithms, summed = self.excess
-        return self.evidence - float(rounds @ (logarithms / np.maximum(summed, 1.0)))
-
-    @property
     def misfit(self) -> float:
         """Mean distance between predicted and observed share of picks of the likeliest arm, beyond what chance makes.
 
@@ -226,7 +217,6 @@ class Follower:
             "assumption": self.assumption.to_dict(),
             "belief": {name: getattr(self.belief, name).tolist() for name in self.belief._fields},
             "tally": self.tally.tolist(),
-            "excess": self.excess.tolist(),
             "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
             "path": [one.to_dict() for one in self.path],
             **{name: getattr(self, name) for name in _COUNTS},
@@ -250,7 +240,6 @@ class Follower:
             assumption=fresh.assumption,
             belief=type(fresh.belief)(**arrays),
             tally=_like(fresh.tally, values["tally"]),
-            excess=_like(fresh.excess, values["excess"]),
             checkpoints=fresh.checkpoints,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),

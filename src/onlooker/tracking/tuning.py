@@ -17,20 +17,23 @@ import numpy as np
 
 from onlooker.log import BanditLog
 from onlooker.threads import ordered_map
-from onlooker.tracking.exploration import FAMILIES, TS, Exploration, Lapse
+from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
 from onlooker.tracking.follower import Assumption, Follower
-from onlooker.types import Progress
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
-SPREAD = math.log(3.0)
+SPREAD = math.log(2.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
 SLIPS = 1000.0
 """Prior weight, in rounds, of there being no slips where exploration is of another kind."""
 LEAST = 5e-4
 """Share of slips that is always allowed for: without any, one odd pick would break the filter."""
-ROUNDS_OF_EM = 3
-ROUNDS_OF_EM_FREE = 20
+ROUNDS_OF_EM = 2
+LAPSE_ROUNDS_OF_EM = 12
+ENOUGH = 1000
+"""From so many rounds on, a quarter of them is enough to leave out the families that are far behind."""
+BEHIND = 30.0
+"""Log-evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +59,41 @@ class Tuned:
         return cls(assumption=assumption, evidence=float(values["evidence"]), range=(float(low), float(high)))
 
 
-def tune(
-    log: BanditLog,
-    families: Sequence[str | Exploration],
-    *,
-    ridge: float,
-    progress: Progress | None = None,
-) -> list[Tuned]:
-    """Fit each family, given by name or with its constant, to all of the log; in the order given."""
-    jobs = [partial(_family, log, one, ridge) for one in families]
-    found = []
-    for done, one in enumerate(ordered_map(lambda job: job(), jobs), 1):
-        found.append(one)
-        if progress is not None:
-            progress(done, len(jobs))
-    return found
+def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float) -> list[Tuned]:
+    """Fit each family, given by name or with its constant, to the log; in the order given.
+
+    Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
+    the best one's evidence less what they were behind. If that leaves only one, the quarter was enough.
+    """
+    fresh = [_start(log, one, ridge) for one in families]
+    if len(families) == 1 or log.n_rounds < ENOUGH:
+        return _each(log, families, fresh)
+    first = _each(log[: log.n_rounds // 4], families, fresh)
+    top = max(one.evidence for one in first)
+    left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
+    if len(left) == 1:
+        return first
+    found = _each(log, [families[place] for place in left], [first[place].assumption for place in left])
+    best = max(one.evidence for one in found)
+    rest = dict(zip(left, found, strict=True))
+    return [rest.get(place, replace(one, evidence=best - (top - one.evidence))) for place, one in enumerate(first)]
+
+
+def _each(log: BanditLog, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
+    jobs = [partial(_family, log, one, start) for one, start in zip(families, starts, strict=True)]
+    return list(ordered_map(lambda job: job(), jobs))
+
+
+def _start(log: BanditLog, family: str | Exploration, ridge: float) -> Assumption:
+    """Textbook constants, and a guess at the rest."""
+    textbook: dict[str, Exploration] = {
+        "UCB": UCB(1.0),
+        "TS": TS(float(log.n_features)),
+        "Lapse": Lapse(0.02),
+        "Softmax": Softmax(1.0),
+    }
+    exploration = textbook[family] if isinstance(family, str) else family
+    return Assumption(exploration=exploration, ridge=ridge, precision=0.3 * mean_square(log), slip=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,17 +105,10 @@ class _Trial:
     """Log-evidence, slips averaged over."""
 
 
-def _family(log: BanditLog, family: str | Exploration, ridge: float) -> Tuned:
-    start = Assumption(
-        exploration=Lapse(0.02) if isinstance(family, str) else family,
-        ridge=ridge,
-        precision=0.3 * mean_square(log),
-        slip=0.01,
-    )
+def _family(log: BanditLog, family: str | Exploration, start: Assumption) -> Tuned:
     if not isinstance(family, str):
         trial = _settle(log, start)
-        constant = family.strength
-        return Tuned(assumption=trial.assumption, evidence=trial.score, range=(constant, constant))
+        return Tuned(assumption=trial.assumption, evidence=trial.score, range=(family.strength, family.strength))
     if family == Lapse.name:
         trial = _settle(log, start, free=True)
         rate, n = trial.assumption.lapse, max(1, log.n_rounds)
@@ -103,7 +119,7 @@ def _family(log: BanditLog, family: str | Exploration, ridge: float) -> Tuned:
 
 
 def _climb(log: BanditLog, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
-    """Try constants around the centre, and go on past the best until both its neighbours are worse."""
+    """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
     trials: dict[int, _Trial] = {}
 
     def score(place: int) -> float:
@@ -114,18 +130,19 @@ def _climb(log: BanditLog, make: Callable[[float], Exploration], centre: float, 
             trials[place] = _settle(log, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
         return trials[place].score + _log_prior(place)
 
-    best = 0
+    best = round(math.log(start.exploration.strength / centre, STEP))
     while True:
-        around = max((best - 1, best, best + 1), key=score)
+        around = max((best, best - 1, best + 1), key=score)
         if around == best:
             break
         best = around
     posterior = {place: score(place) for place in trials}
     top = posterior[best]
     plausible = [place for place, value in posterior.items() if value > top + math.log(0.05)]
+    averaged = top + math.log(sum(math.exp(value - top) for value in posterior.values()))
     return Tuned(
         assumption=trials[best].assumption,
-        evidence=top + math.log(sum(math.exp(value - top) for value in posterior.values())),
+        evidence=averaged,
         range=(centre * STEP ** min(plausible), centre * STEP ** max(plausible)),
     )
 
@@ -137,27 +154,28 @@ def _log_prior(place: int) -> float:
 
 
 def _settle(log: BanditLog, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
-    """Fit the prior's precision and the share of slips, or with `free` that of lapses; judge the result."""
+    """Fit the prior's precision and the share of slips, or with `free` that of lapses; judge the result.
+
+    Where lapses are all there is, they are fitted until the evidence stops rising: from few to many takes a while.
+    """
     scale, before = mean_square(log), -math.inf
-    if free:
-        times = ROUNDS_OF_EM_FREE
-    while True:
+    for _ in range(LAPSE_ROUNDS_OF_EM if free else times):
         follower = Follower.start(assumption, log.n_features, checkpoints=())
         follower.follow(log)
-        if not times or (free and follower.evidence < before + 0.5):
+        if free and follower.evidence < before + 1.0:
             break
-        times -= 1
         before = follower.evidence
         precision = float(np.clip(1 / follower.second_moment, 1e-6 * scale, 1e6 * scale))
         n, k = follower.n_choices, follower.lapses
-        slip = max(LEAST, k / (n + SLIPS))
-        assumption = replace(assumption, precision=precision, slip=slip)
+        assumption = replace(assumption, precision=precision, slip=max(LEAST, k / (n + SLIPS)))
         if free:
             assumption = replace(assumption, exploration=Lapse(min(max(LEAST, k / max(n, 1)), 1.0)))
+    follower = Follower.start(assumption, log.n_features, checkpoints=())
+    follower.follow(log)
     if isinstance(assumption.exploration, Lapse) and not free:
-        return _Trial(assumption=assumption, score=follower.normalised_evidence)
+        return _Trial(assumption=assumption, score=follower.evidence)
     weight = 1.0 if free else SLIPS
-    score = follower.normalised_evidence + _averaged(follower.lapses, follower.n_choices, assumption.lapse, weight)
+    score = follower.evidence + _averaged(follower.lapses, follower.n_choices, assumption.lapse, weight)
     return _Trial(assumption=assumption, score=score)
 
 
