@@ -18,7 +18,7 @@ def test_everything_is_written(run, folder):
     names = {path.name for path in folder.iterdir()}
     assert {"results.csv", "diagnostics.csv", "claims.md", "claims.json", "index.html", "figures", "cells"} <= names
     results = read_csv(folder / "results.csv")
-    assert len(results) == 2 * 2 * 3 * (1 + 3 + 21)
+    assert len(results) == 2 * 2 * 3 * (1 + 3 + 21 + 1)
     assert len(read_csv(folder / "diagnostics.csv")) == 2 * (10 + 10 + 19)
     figures = {path.name for path in (folder / "figures").iterdir()}
     for name in ("figure1-d5-K20", "figure2-d5-K20"):
@@ -58,3 +58,14 @@ def test_bad_input(refused, run, tmp_path):
     run("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", tmp_path / "out")
     line = refused("reproduce", "--seeds", 1, "--figure", "appendixA", "--out", tmp_path / "out")
     assert str(tmp_path / "out") in line
+
+
+def test_a_folder_without_tracking_is_told_apart(refused, run, tmp_path):
+    out = tmp_path / "out"
+    run("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", out)
+    settings = json.loads((out / "settings.json").read_text())
+    settings["grid"]["observers"] = {}
+    (out / "settings.json").write_text(json.dumps(settings))
+    line = refused("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", out)
+    assert "grid.observers.tracking was missing" in line
+    assert "name another folder" in line

@@ -12,6 +12,7 @@ import paper_tables
 from onlooker.experiments.claims import claims
 from onlooker.experiments.paper_figures import paper_figures
 from onlooker.experiments.paper_page import paper_page
+from onlooker.plots.palette import DASHES, LIGHT, MARKERS
 from onlooker.report import render
 
 FEW = (("LinUCB", 50, 200), ("LinTS", 50, 200))
@@ -87,6 +88,17 @@ def test_a_method_that_one_learner_lacks_is_a_gap_and_the_legend_stays_shared(ta
     figure = next(figure for figure in paper_figures(rows, []) if figure.name == "figure2-d50-K200")
     assert np.isnan(figure.charts[0].series[-1].y).all()
     figure.save(tmp_path)
+
+
+def test_tracking_is_a_seventh_method_where_the_table_has_it(tables):
+    more = [row | {"method": "tracking"} for row in tables[0] if row["method"] == "rule"]
+    figure = next(one for one in paper_figures([*tables[0], *more], []) if one.name == "figure2-d50-K200")
+    for chart in figure.charts:
+        series = {one.label: one for one in chart.series}
+        assert len(chart.series) == 7
+        assert list(series)[-1] == "tracking"
+        np.testing.assert_array_equal(series["tracking"].y, series["rule (T = N^0.9)"].y)
+    assert min(len(LIGHT), len(DASHES), len(MARKERS)) >= 7
 
 
 def test_a_band_that_reaches_zero_is_left_out_on_a_logarithmic_axis(tables):

@@ -10,6 +10,7 @@ from onlooker.experiments.diagnostics import diagnostics_rows
 from onlooker.experiments.grid import Grid
 from onlooker.experiments.runner import Task
 from onlooker.learners import LinTS, LinUCB
+from onlooker.observers import TrackingObserver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,7 @@ def full_paper(n_seeds: int) -> Paper:
             learners={"LinTS": LinTS(), "LinUCB": LinUCB()},
             horizons=[500, 1000, 2000, 5000, 10_000],
             seeds=range(n_seeds),
+            observers={"tracking": TrackingObserver()},
         ),
         diagnosed=(50, 200, 10_000),
     )
@@ -76,6 +78,7 @@ def quick_paper(n_seeds: int) -> Paper:
             learners={"LinTS": LinTS(), "LinUCB": LinUCB()},
             horizons=[300, 600, 1200],
             seeds=range(n_seeds),
+            observers={"tracking": TrackingObserver()},
         ),
         diagnosed=(5, 20, 1200),
     )

@@ -26,6 +26,7 @@ _METHODS = {
     ORACLE: "oracle (per seed)",
     BEST_ALPHA: BEST_ALPHA,
     "auto": "auto (held-out)",
+    "tracking": "tracking",
 }
 
 _COLUMNS = ("panel", "kind", "label", "x", "y", "low", "high")

@@ -10,7 +10,7 @@ from onlooker.plots.figure import Chart, Mark, Series
 from onlooker.types import Matrix
 
 SHOWN = 6
-"""Coordinates that are drawn: as many as have a colour of their own."""
+"""Coordinates that are drawn; each has a colour of its own."""
 REACH = 1.96
 """Standard errors on either side of a band: 95%."""
 
