@@ -88,8 +88,8 @@ def time_sections(found: Found) -> tuple[Section, Section]:
         text=(
             "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
-            "each stretch, relative to the end; where that is level with the end, the learner had settled: after it "
-            "moving on changes little of what it picks, though its estimate may go on moving."
+            "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
+            "on its picks follow one policy, though its estimate may go on moving a little."
             if charts
             else "There is too little in the log to tell."
         ),

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 
 from onlooker.plots.figure import Chart, Level, Series
 from onlooker.plots.palette import DASHES, INK, LIGHT, MARKERS
-from onlooker.plots.text import one_line
+from onlooker.plots.text import ends_of, one_line
 from onlooker.types import Vector
 
 _MANY = 40
@@ -56,7 +56,7 @@ def legend_rows(chart: Chart) -> int:
 
 def _labels(chart: Chart) -> list[str]:
     levels = (f"{one_line(level.label, 32)} ({level.y:.3g})" for level in chart.levels)
-    return [*(one_line(series.label, 42) for series in chart.series), *levels]
+    return [*(ends_of(series.label, 42) for series in chart.series), *levels]
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
