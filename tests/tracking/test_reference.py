@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 from scipy.stats import multivariate_normal, norm, truncnorm
 
 from onlooker import TS, UCB, BanditLog, Environment, EpsilonGreedy, Lapse, LinTS, LinUCB, Softmax, simulate
-from onlooker.kernels.tracking import CUT, LIVE
+from onlooker.kernels.margins import CUT, LIVE
 from onlooker.tracking.follower import SPARK, Assumption, Follower
 
 Real = np.longdouble

@@ -17,7 +17,7 @@ from onlooker.tracking.path import Checkpoint, next_checkpoint
 from onlooker.types import Index, Matrix, Progress
 
 if TYPE_CHECKING:
-    from onlooker.kernels.tracking import Belief, Model
+    from onlooker.kernels.margins import Belief, Model
 
 BLOCK = 64
 """Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
@@ -47,7 +47,7 @@ class Assumption:
 
     def model(self) -> Model:
         """In the terms of the compiled filter."""
-        from onlooker.kernels.tracking import Model
+        from onlooker.kernels.margins import Model
 
         return Model(
             width=self.exploration.alpha if isinstance(self.exploration, UCB) else 0.0,
@@ -108,7 +108,8 @@ class Follower:
     @classmethod
     def start(cls, assumption: Assumption, n_features: int, checkpoints: tuple[int, ...] | None = None) -> Follower:
         """Know nothing yet."""
-        from onlooker.kernels.tracking import BINS, Belief
+        from onlooker.kernels.margins import Belief
+        from onlooker.kernels.tracking import BINS
 
         unit = np.eye(n_features)
         belief = Belief(
