@@ -17,17 +17,20 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 import numpy as np
 
 from onlooker.experiments.grid import COLUMNS, Grid, run_grid
-from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measurements
+from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measurements, Setting
 from onlooker.experiments.runner import Task, run_tasks
 from onlooker.experiments.statistics import mean, paired_ratio
 from onlooker.experiments.tables import write_csv
 from onlooker.experiments.tracking import CASES, LEARNERS, log_cell, robust_cell
 from onlooker.observers import TrackingObserver
+from onlooker.plots import Chart, Level, Series, sheet_png
 
 SETTINGS = [(d, K) for d in (20, 50) for K in (50, 100, 200)]
 N = 10_000
 SHAPES = [(10, 20, 2000), (20, 50, 2000), (20, 50, 5000), (50, 50, 5000), (20, 10, 3000)]
 COVERED = [(10, 20, 2000)]
+DIGITS = {"direction_error": 4, "predictive_regret": 6}
+NUMBERS = ("error", "error_told", "learner_error", "covered", "path_covered", "length", "misfit")
 
 
 def errors(folder: Path, seeds: int) -> None:
@@ -42,20 +45,49 @@ def errors(folder: Path, seeds: int) -> None:
     rows = run_grid(grid, folder / "errors", progress=_progress)
     write_csv(folder / "errors.csv", rows, COLUMNS)
     table = Measurements(rows)
+    methods = ("learner", "naive", "rule", BEST_ALPHA, ORACLE, "tracking")
+    text = []
     for metric, name in METRICS.items():
-        print(f"\n{name}: means over {seeds} seeds, N = {N:,}; ratios are paired over seeds, with 95% intervals")
-        print(
-            f"{'log':34}  learner   naive    rule  best alpha  oracle  tracking | to learner           "
-            "to best alpha        to oracle"
-        )
+        lines = []
         for setting in sorted(table.settings, key=lambda s: (list(LEARNERS).index(s.learner), s.d, s.K)):
-            of = {
-                m: np.array(list(table.of(setting, N, m, metric).values()))
-                for m in ("learner", "naive", "rule", BEST_ALPHA, ORACLE, "tracking")
-            }
-            means = "  ".join(f"{of[m].mean():.5f}" for m in of)
-            ratios = "  ".join(_ratio(of["tracking"], of[m]) for m in ("learner", BEST_ALPHA, ORACLE))
-            print(f"{setting!s:34}  {means} | {ratios}")
+            of = {method: np.array(list(table.of(setting, N, method, metric).values())) for method in methods}
+            ratios = [_ratio(of["tracking"], of[method]) for method in ("learner", BEST_ALPHA, ORACLE)]
+            lines.append([str(setting), *(f"{of[method].mean():.{DIGITS[metric]}f}" for method in methods), *ratios])
+        heads = ["log", *methods, "tracking / learner", "tracking / best alpha", "tracking / oracle"]
+        text.append(f"### {name.capitalize()}\n\n{_markdown(heads, lines)}")
+    intro = f"Means over {seeds} seeds, N = {N:,}; ratios are geometric means paired over seeds, with 95% intervals."
+    _keep(folder / "errors.md", intro, *text)
+    sheet_png(_curves(table), folder / "comparison.png", columns=3)
+
+
+def _curves(table: Measurements) -> list[Chart]:
+    """Direction error by burn-in exponent at d = 50, K = 200, with the learner and tracking, which have none."""
+    charts = []
+    for learner in LEARNERS:
+        setting = Setting(learner, *SETTINGS[-1])
+        curve = table.curve(setting, N, "direction_error")
+        if curve is None:
+            continue
+        bands = [mean(column) for column in curve.values.T]
+        levels = {m: mean(list(table.of(setting, N, m, "direction_error").values())) for m in ("learner", "tracking")}
+        charts.append(
+            Chart(
+                title=str(setting),
+                x_label="burn-in exponent alpha",
+                y_label="direction error",
+                series=(
+                    Series(
+                        "suffix imitation",
+                        curve.alphas,
+                        np.array([b.value for b in bands]),
+                        low=np.array([b.low for b in bands]),
+                        high=np.array([b.high for b in bands]),
+                    ),
+                ),
+                levels=tuple(Level(m, b.value, low=b.low, high=b.high) for m, b in levels.items()),
+            )
+        )
+    return charts
 
 
 def logs(folder: Path, seeds: int) -> None:
@@ -72,21 +104,31 @@ def logs(folder: Path, seeds: int) -> None:
     ]
     rows = list(run_tasks(log_cell, tasks, folder / "logs", settings={"schema": 2}, progress=_progress).values())
     write_csv(folder / "logs.csv", rows, list(rows[0]))
-    print("\nfamily named rightly, error without knowing it over error knowing it, coverage of 95% intervals")
+    lines = []
     for learner in LEARNERS:
         for d, K, n in SHAPES:
             cell = [row for row in rows if (row["learner"], row["d"], row["K"], row["N"]) == (learner, d, K, n)]
-            right = sum(row["right"] for row in cell)
-            ratio = _ratio(np.array([row["error"] for row in cell]), np.array([row["error_told"] for row in cell]))
-            covered, path = (mean([row[key] for row in cell]) for key in ("covered", "path_covered"))
-            length = np.array([row["length"] for row in cell])
-            print(
-                f"{learner:20} d = {d:2}, K = {K:2}, N = {n:5}: {right:3} of {len(cell):3}; {ratio}; direction "
-                f"{covered.value:.3f} [{covered.low:.3f}, {covered.high:.3f}]; path {path.value:.3f}; "
-                f"length {length.mean():.2f} +- {length.std():.2f} of the truth"
+            of = {key: np.array([row[key] for row in cell]) for key in ("right", *NUMBERS)}
+            covered, path = mean(of["covered"]), mean(of["path_covered"])
+            lines.append(
+                [
+                    f"{learner}, d = {d}, K = {K}, N = {n:,}",
+                    f"{of['right'].sum()} of {len(cell)}",
+                    _ratio(of["error"], of["error_told"]),
+                    _ratio(of["error"], of["learner_error"]),
+                    f"{covered.value:.3f} [{covered.low:.3f}, {covered.high:.3f}]",
+                    f"{path.value:.3f}",
+                    f"{of['length'].mean():.2f} ± {of['length'].std():.2f}",
+                    f"{of['misfit'].max():.3f}",
+                ]
             )
+    heads = ["log", "family named", "error / error if told", "error / learner's", "direction covered", "path covered"]
     right = sum(row["right"] for row in rows)
-    print(f"in all {right} of {len(rows)} ({right / len(rows):.1%})")
+    intro = (
+        f"The right family was named for {right} of {len(rows)} logs ({right / len(rows):.1%}). Coverage is of 95% "
+        "intervals, by coordinate; length is that of theta over the truth's."
+    )
+    _keep(folder / "logs.md", intro, _markdown([*heads, "length", "largest misfit"], lines))
 
 
 def robust(folder: Path, seeds: int) -> None:
@@ -98,20 +140,33 @@ def robust(folder: Path, seeds: int) -> None:
     ]
     rows = list(run_tasks(robust_cell, tasks, folder / "robust", settings={"schema": 1}, progress=_progress).values())
     write_csv(folder / "robust.csv", rows, list(rows[0]))
-    print(f"\n{'case':28}  learner  tracking  suffix rule  tracking / learner    covered  misfit  finite")
+    lines = []
     for case in CASES:
         cell = [row for row in rows if row["case"] == case]
         of = {key: np.array([row[key] for row in cell]) for key in cell[0] if key not in {"case", "seed"}}
-        print(
-            f"{case:28}  {of['learner_error'].mean():.4f}   {of['error'].mean():.4f}    "
-            f"{of['suffix_error'].mean():.4f}       {_ratio(of['error'], of['learner_error'])}   "
-            f"{of['covered'].mean():.3f}    {of['misfit'].mean():.3f}   {bool(of['finite'].all())}"
-        )
+        errors = [f"{of[key].mean():.4f}" for key in ("learner_error", "error", "suffix_error")]
+        loss = _ratio(of["error"], of["learner_error"])
+        finite = "yes" if of["finite"].all() else "no"
+        lines.append([case, *errors, loss, f"{of['covered'].mean():.3f}", f"{of['misfit'].mean():.3f}", finite])
+    heads = [
+        "case",
+        "learner",
+        "tracking",
+        "suffix imitation, rule",
+        "tracking / learner",
+        "covered",
+        "misfit",
+        "finite",
+    ]
+    intro = (
+        f"LinUCB, d = 20, K = 50, N = 5,000, {seeds} seeds; the observer is told UCB(1) and ridge 1 unless the case "
+        "says otherwise."
+    )
+    _keep(folder / "robust.md", intro, _markdown(heads, lines))
 
 
 def speed(folder: Path, seeds: int) -> None:
     """One LinUCB filter over N = 10,000, K = 200, d = 50 beside one L-BFGS fit; how the filter's time grows with N."""
-    del folder
     from time import perf_counter
 
     from plain_numpy import fit
@@ -141,8 +196,20 @@ def speed(folder: Path, seeds: int) -> None:
         found.setdefault("NumPy + SciPy L-BFGS, whole log", []).append(timed(lambda: fit(dense, log.chosen)))
         for n in (2500, 5000, N):
             found.setdefault(f"tracking, {n:,} rounds", []).append(timed(lambda n=n: follow(n)))
-    for name, seconds in found.items():
-        print(f"{name:45} {np.median(seconds):.3f} s")
+    lines = [[name, f"{np.median(seconds):.3f}"] for name, seconds in found.items()]
+    intro = "LinUCB log, K = 200, d = 50, float32; medians of interleaved runs on one thread."
+    _keep(folder / "speed.md", intro, _markdown(["work", "seconds"], lines))
+
+
+def _markdown(heads: list[str], lines: list[list[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _keep(path: Path, *parts: str) -> None:
+    text = "\n\n".join(parts) + "\n"
+    path.write_text(text, encoding="utf-8")
+    print(text)
 
 
 def _ratio(first: np.ndarray, second: np.ndarray) -> str:

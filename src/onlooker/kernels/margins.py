@@ -159,7 +159,7 @@ def _margins(
     count = 0
     for k in order:
         for j in range(d):
-            plain[count, j] = features[first + arm, j] - features[first + k, j]
+            plain[count, j] = np.float64(features[first + arm, j]) - np.float64(features[first + k, j])
             seen[count, j] = plain[count, j]
         own = 0.0
         if model.shrink != 0.0 or model.sampling > 0.0:

@@ -126,9 +126,7 @@ class SuffixImitation(Observer):
         covariance[~told, :] = np.nan
         covariance[:, ~told] = np.nan
 
-        self.policy_ = LinearPolicy(
-            np.where(trouble.constant, 0.0, at.theta), log.feature_names, log.categories
-        )
+        self.policy_ = LinearPolicy(np.where(trouble.constant, 0.0, at.theta), log.feature_names, log.categories)
         self.burn_in_ = start
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter

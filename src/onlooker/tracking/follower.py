@@ -191,14 +191,16 @@ class Follower:
         )
 
     @property
-    def misfit(self) -> float:
-        """Mean distance between predicted and observed share of picks of the likeliest arm, beyond what chance makes.
+    def misfit(self) -> tuple[float, float]:
+        """Mean distance between predicted and observed share of picks of the likeliest arm, and its standard error.
 
-        Over bins of the predicted share, in every epoch of the log.
+        Over bins of the predicted share in every epoch of the log; what chance alone makes is taken off.
         """
         predicted, picked, variance, rounds = np.moveaxis(self.tally, 1, 0)
         distance, chance = np.abs(predicted - picked).sum(), np.sqrt(2 / math.pi * variance).sum()
-        return max(0.0, float(distance - chance) / max(float(rounds.sum()), 1.0))
+        total = max(float(rounds.sum()), 1.0)
+        error = math.sqrt((1 - 2 / math.pi) * float(variance.sum())) / total
+        return max(0.0, float(distance - chance) / total), error
 
     def _turn(self) -> Matrix:
         """From the mean of theta* to the learner's estimate."""

@@ -63,7 +63,7 @@ def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float)
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
     Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
-    the best one's evidence less what they were behind. If that leaves only one, the quarter was enough.
+    the best one's evidence less what they were behind. If that leaves only one, its constant stands.
     """
     fresh = [_start(log, one, ridge) for one in families]
     if len(families) == 1 or log.n_rounds < ENOUGH:
@@ -71,9 +71,11 @@ def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float)
     first = _each(log[: log.n_rounds // 4], families, fresh)
     top = max(one.evidence for one in first)
     left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
-    if len(left) == 1:
-        return first
-    found = _each(log, [families[place] for place in left], [first[place].assumption for place in left])
+    starts = [first[place].assumption for place in left]
+    alone = len(left) == 1 and families[left[0]] != Lapse.name
+    found = _each(log, [starts[0].exploration] if alone else [families[place] for place in left], starts)
+    if alone:
+        found = [replace(found[0], range=first[left[0]].range)]
     best = max(one.evidence for one in found)
     rest = dict(zip(left, found, strict=True))
     return [rest.get(place, replace(one, evidence=best - (top - one.evidence))) for place, one in enumerate(first)]
