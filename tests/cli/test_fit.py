@@ -78,3 +78,18 @@ def test_bad_input(refused, path, tmp_path):
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 not really")
     assert "broken.parquet" in refused("fit", broken)
+
+
+def test_shared_features_and_positions_of_other_tools(run, refused, tmp_path, data_folder):
+    path = tmp_path / "visits.vw"
+    path.write_text(
+        "shared |u age:3\n1:0:0.5 |a price:1\n|a price:2\n\nshared |u age:1\n|a price:1\n2:0:0.5 |a price:2\n"
+    )
+    ran = run("fit", path, "--cross")
+    assert ran.code == 0, ran.err
+    assert "u^age x a^price" in ran.out
+    ran = run("fit", data_folder / "obd" / "random" / "women", "--position", "2", "--burn-in", "naive", "--json")
+    assert ran.code == 0, ran.err
+    assert 0 < json.loads(ran.out)["n_rounds"] < 10_000
+    assert "has no rounds of position 0" in refused("fit", data_folder / "obd" / "random" / "women", "--position", "0")
+    assert "VW text has no option 'position'" in refused("fit", path, "--position", "1")

@@ -49,7 +49,7 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, as `read_log` takes them."""
     found: dict[str, Any] = {}
     for name, value in columns.items():
-        if value:
+        if value or (name == "position" and value is not None):
             found[name] = list(value) if isinstance(value, tuple) else value
     if isinstance(found.get("like"), str):
         from onlooker.policy import LinearPolicy

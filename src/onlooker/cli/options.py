@@ -55,6 +55,12 @@ def column_options(command: Command) -> Command:
     """Which columns of a log file mean what."""
     for option in (
         click.option("--like", metavar="POLICY.json", help="Encode as the log behind this policy was encoded."),
+        click.option(
+            "--cross",
+            is_flag=True,
+            help="Multiply what is shared by a round's arms with what describes them (VW, R6A).",
+        ),
+        click.option("--position", type=int, help="Keep one position of the page (Open Bandit Dataset, OBP)."),
         click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
         click.option(
             "--category", "categories", multiple=True, metavar="COLUMN", help="A category, also of numbers; repeat."
