@@ -18,7 +18,7 @@ def test_everything_is_written(run, folder):
     names = {path.name for path in folder.iterdir()}
     assert {"results.csv", "diagnostics.csv", "claims.md", "claims.json", "index.html", "figures", "cells"} <= names
     results = read_csv(folder / "results.csv")
-    assert len(results) == 2 * 2 * 3 * (1 + 3 + 21 + 1)
+    assert len(results) == 2 * 2 * 3 * (1 + 3 + 21)
     assert len(read_csv(folder / "diagnostics.csv")) == 2 * (10 + 10 + 19)
     figures = {path.name for path in (folder / "figures").iterdir()}
     for name in ("figure1-d5-K20", "figure2-d5-K20"):
@@ -60,12 +60,12 @@ def test_bad_input(refused, run, tmp_path):
     assert str(tmp_path / "out") in line
 
 
-def test_a_folder_without_tracking_is_told_apart(refused, run, tmp_path):
+def test_tracking_beside_the_papers_observers(refused, run, tmp_path):
     out = tmp_path / "out"
-    run("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", out)
-    settings = json.loads((out / "settings.json").read_text())
-    settings["grid"]["observers"] = {}
-    (out / "settings.json").write_text(json.dumps(settings))
-    line = refused("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", out)
-    assert "grid.observers.tracking was missing" in line
+    ran = run("reproduce", "--quick", "--seeds", 1, "--tracking", "--figure", "figure2", "--out", out)
+    assert ran.code == 0, ran.err
+    tracked = [row for row in read_csv(out / "results.csv") if row["method"] == "tracking"]
+    assert [row["N"] for row in tracked] == [300, 600, 1200] * 2
+    line = refused("reproduce", "--quick", "--seeds", 1, "--figure", "figure2", "--out", out)
+    assert "grid.observers.tracking" in line
     assert "name another folder" in line

@@ -22,12 +22,22 @@ if TYPE_CHECKING:
 @click.option("--figure", metavar="NAME", help="Only this one: figure1, figure2, appendixA, or as figure1-d50-K200.")
 @click.option("--seeds", default=20, show_default=True, type=click.IntRange(min=1), help="How many, from 0.")
 @click.option("--quick", is_flag=True, help="A small grid, to see that everything works.")
+@click.option(
+    "--tracking", is_flag=True, help="Put the tracking observer beside the paper's; takes about twice as long."
+)
 @click.option("--out", default="onlooker-paper", show_default=True, metavar="DIR", help="Where results are kept.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are cores unless said.")
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and about how long it takes.")
 @options.as_json
 def reproduce(
-    figure: str | None, seeds: int, quick: bool, out: str, workers: int | None, dry_run: bool, as_json: bool
+    figure: str | None,
+    seeds: int,
+    quick: bool,
+    tracking: bool,
+    out: str,
+    workers: int | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Run every experiment of the paper and judge its claims; stop and start again as you like.
 
@@ -36,11 +46,13 @@ def reproduce(
     from onlooker.experiments.paper import full_paper, quick_paper
     from onlooker.experiments.reproduce import reproduce as run
 
-    paper = quick_paper(seeds) if quick else full_paper(seeds)
+    paper = (quick_paper if quick else full_paper)(seeds, tracking=tracking)
     if dry_run:
         _estimate(paper, figure, workers, as_json=as_json)
         return
-    command = f"onlooker reproduce --seeds {seeds}" + (" --quick" if quick else "")
+    command = (
+        f"onlooker reproduce --seeds {seeds}" + (" --quick" if quick else "") + (" --tracking" if tracking else "")
+    )
     command += f" --figure {figure}" if figure else ""
     prepare_kernels()
     with _cells_bar() as progress:

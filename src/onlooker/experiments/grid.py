@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +98,7 @@ class Grid:
     def settings(self) -> dict[str, Any]:
         """What must be the same for results to stand in one table; seeds and environments may be added later."""
         return {
-            "schema": 1,
+            "schema": 2,
             "learners": {name: repr(learner) for name, learner in self.learners.items()},
             "observers": {name: repr(observer) for name, observer in self.observers.items()},
             "horizons": list(self.horizons),
@@ -111,9 +112,9 @@ class Grid:
         environment = Environment(d, K, seed=seed)
         played = simulate(environment, self.learners[learner], max(self.horizons), seed=seed)
         test = environment.test_log(TEST_ROUNDS, seed=seed)
-        rows = []
+        rows, watching = [], {name: deepcopy(observer) for name, observer in self.observers.items()}
         for N in self.horizons:
-            found, thetas = self._observe(played, N)
+            found, thetas = self._observe(played, N, watching)
             regrets = predictive_regrets(thetas, environment.theta_star, test)
             for (method, alpha, burn_in), theta, regret in zip(found, thetas, regrets.tolist(), strict=True):
                 error = direction_error(theta, environment.theta_star)
@@ -121,7 +122,7 @@ class Grid:
                 rows.append(dict(zip(COLUMNS, values, strict=True)))
         return rows
 
-    def _observe(self, played: Simulation, N: int) -> tuple[list[Found], Matrix]:
+    def _observe(self, played: Simulation, N: int, watching: Mapping[str, Observer]) -> tuple[list[Found], Matrix]:
         log = played.log[:N]
         found: list[Found] = [("learner", None, None)]
         thetas = [played.learner_path([N])[0]]
@@ -130,17 +131,22 @@ class Grid:
         found += [("sweep", float(alpha), power_start(N, float(alpha))) for alpha in self.alphas]
         fitted, _ = fit_suffixes(log, [burn_in or 0 for _, _, burn_in in found[1:]], l2=L2)
         thetas += list(fitted)
-        for name, theta, burn_in in self._others(log):
-            found.append((name, None, burn_in))
-            thetas.append(theta)
+        for name, observer in watching.items():
+            _go_on(observer, log)
+            found.append((name, None, getattr(observer, "burn_in_", None)))
+            thetas.append(observer.theta_)
         return found, np.array(thetas)
 
-    def _others(self, log: BanditLog) -> Iterator[tuple[str, Any, int | None]]:
-        for name, observer in self.observers.items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", OnlookerWarning)
-                observer.fit(log)
-            yield name, observer.theta_, getattr(observer, "burn_in_", None)
+
+def _go_on(observer: Observer, log: BanditLog) -> None:
+    """Fit the observer to the log; one that can go on from the beginning that it knows does so."""
+    known = getattr(observer, "n_rounds_", 0) if hasattr(observer, "partial_fit") else 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnlookerWarning)
+        if 0 < known < log.n_rounds:
+            observer.partial_fit(log[known:])  # type: ignore[attr-defined]
+        else:
+            observer.fit(log)
 
 
 def run_grid(

@@ -56,21 +56,21 @@ class Paper:
         return self.grid(**arguments) if kind == "grid" else diagnostics_rows(**arguments)
 
 
-def full_paper(n_seeds: int) -> Paper:
-    """The paper's own settings."""
+def full_paper(n_seeds: int, *, tracking: bool = False) -> Paper:
+    """The paper's own settings; `tracking` puts that observer beside them."""
     return Paper(
         grid=Grid(
             environments=[(d, K) for d in (20, 50) for K in (50, 100, 200)],
             learners={"LinTS": LinTS(), "LinUCB": LinUCB()},
             horizons=[500, 1000, 2000, 5000, 10_000],
             seeds=range(n_seeds),
-            observers={"tracking": TrackingObserver()},
+            observers={"tracking": TrackingObserver()} if tracking else {},
         ),
         diagnosed=(50, 200, 10_000),
     )
 
 
-def quick_paper(n_seeds: int) -> Paper:
+def quick_paper(n_seeds: int, *, tracking: bool = False) -> Paper:
     """The same on a small scale, to see that everything works."""
     return Paper(
         grid=Grid(
@@ -78,7 +78,7 @@ def quick_paper(n_seeds: int) -> Paper:
             learners={"LinTS": LinTS(), "LinUCB": LinUCB()},
             horizons=[300, 600, 1200],
             seeds=range(n_seeds),
-            observers={"tracking": TrackingObserver()},
+            observers={"tracking": TrackingObserver()} if tracking else {},
         ),
         diagnosed=(5, 20, 1200),
     )
