@@ -69,7 +69,7 @@ def find_trouble(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Trou
     unbounded = _unbounded(objective, fit, hessian)
     findings = [
         *_about_rounds(objective),
-        *_about_collinearity(constant, tangled, names),
+        *about_collinearity(constant, tangled, names),
         *_about_separation(objective, fit, unbounded & ~constant, names),
         *_about_penalty(objective, hessian, ~constant & ~tangled, unbounded, names),
         *_about_convergence(fit, unbounded),
@@ -104,7 +104,8 @@ def _about_rounds(objective: SoftmaxObjective) -> Iterator[OnlookerWarning]:
         )
 
 
-def _about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
+def about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
+    """Say which features no pick depends on, and which cannot be told apart."""
     if constant.any():
         yield CollinearFeaturesWarning(
             f"{_some(names, constant)} never varies within a round, so no pick depends on it: its coefficient is 0 "

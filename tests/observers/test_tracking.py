@@ -27,7 +27,14 @@ from onlooker import (
     direction_error,
     simulate,
 )
-from onlooker.errors import NoFamilyFitsWarning, NoPreferenceWarning, OneArmRoundsWarning, TooFewRoundsWarning
+from onlooker.errors import (
+    CollinearFeaturesWarning,
+    NoFamilyFitsWarning,
+    NoPreferenceWarning,
+    OneArmRoundsWarning,
+    OnlookerWarning,
+    TooFewRoundsWarning,
+)
 
 SEEDS = (0, 1, 2)
 LEARNERS = {"UCB": LinUCB(), "TS": LinTS(), "Lapse": EpsilonGreedy(0.05), "Softmax": Boltzmann(0.05)}
@@ -264,7 +271,8 @@ def test_rounds_without_a_choice_alone():
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         observer = TrackingObserver().fit(log)
-    assert {one.category for one in told} == {OneArmRoundsWarning, TooFewRoundsWarning, NoPreferenceWarning}
+    expected = {OneArmRoundsWarning, TooFewRoundsWarning, NoPreferenceWarning, CollinearFeaturesWarning}
+    assert {one.category for one in told} == expected
     assert [str(one.message) for one in told] == list(observer.warnings_)
     assert not observer.theta_.any()
 
@@ -324,3 +332,25 @@ def test_bad_parameters(simulation):
             kind(value)
     with pytest.raises(InputError, match="level is 95"):
         TrackingObserver(exploration=UCB(1.0)).fit(simulation.log).summary(95)
+
+
+def test_short_logs_are_no_misfits():
+    for seed in range(4):
+        for learner in (LinUCB(), EpsilonGreedy(0.05)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OnlookerWarning)
+                log = simulate(Environment(10, 20, seed=seed), learner, 100, seed=seed).log
+                assert TrackingObserver().fit(log).fits_
+
+
+def test_what_picks_cannot_tell_has_no_interval():
+    """A feature that is the same for all arms of a round, and two that are the same everywhere."""
+    log = simulate(Environment(3, 6, seed=4), LinUCB(), 800, seed=4).log
+    shared = np.repeat(np.random.default_rng(0).normal(size=800), log.n_arms)
+    features = np.column_stack([log.features, shared, log.features[:, 2]])
+    with pytest.warns(CollinearFeaturesWarning) as told:
+        observer = TrackingObserver().fit(BanditLog(features, log.offsets, log.chosen))
+    assert len(told) == 2
+    assert observer.theta_[3] == 0
+    blank = [np.isnan(c.standard_error) for c in observer.summary().coefficients]
+    assert blank == [False, False, True, True, True]

@@ -31,13 +31,15 @@ from onlooker.tracking.exploration import FAMILIES, Exploration
 from onlooker.tracking.follower import as_checkpoints
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, direction_covariance, settled_round
+from onlooker.tracking.variation import untold
+from onlooker.trouble import about_collinearity
 from onlooker.types import Matrix, Progress, Vector
 
 SCHEMA = "onlooker.tracking/1"
 """Written into every saved state; a file with another one is refused."""
 
 MISFIT = 0.035
-"""Beyond this mean distance between predicted and observed shares of picks, and its noise, no family is said to fit.
+"""Beyond this mean distance between predicted and observed shares, and four of its errors, no family is said to fit.
 
 Set by looking at simulated logs: ridge learners stay below 0.01, most others are above 0.04.
 """
@@ -66,6 +68,7 @@ class TrackingObserver(Observer):
         What was recovered; theta is in units of the reward noise.
     covariance_
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
+        A feature that never varies within a round, or is collinear with others there, keeps the prior's.
     exploration_
         The way to explore that was told or found.
     evidence_
@@ -161,6 +164,7 @@ class TrackingObserver(Observer):
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
+        errors[~self._told] = np.nan
         names = feature_labels(self.policy_.feature_names, len(direction))
         return TrackingSummary(
             coefficients=tuple(
@@ -246,12 +250,14 @@ class TrackingObserver(Observer):
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
         self._monitor = monitor
-        self.policy_ = LinearPolicy(follower.belief.mean, *self._named)
+        constant, tangled = untold(monitor.information)
+        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.belief.mean), *self._named)
         self.covariance_ = follower.covariance
+        self._told = ~(constant | tangled)
         self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
         self.misfit_, error = follower.misfit
-        self.fits_ = self.misfit_ <= MISFIT + 3 * error
+        self.fits_ = self.misfit_ <= max(MISFIT, 4 * error)
         ended = bool(follower.path) and follower.path[-1].n_rounds == follower.n_rounds
         self.path_ = Path.of(follower.path if ended else steps)
         self.settled_round_ = settled_round(follower.path if ended else steps)
@@ -269,6 +275,8 @@ class TrackingObserver(Observer):
             yield OneArmRoundsWarning(
                 f"{alone} rounds offer a single arm: nothing was chosen there, though the learner may have learned"
             )
+        names = feature_labels(self.policy_.feature_names, d)
+        yield from about_collinearity(*untold(monitor.information), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
                 f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "

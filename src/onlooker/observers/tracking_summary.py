@@ -87,7 +87,7 @@ class TrackingSummary:
         best = self.families[0]
         if best.name == "Lapse" and best.strength >= 1.0:
             return "No preference was found: the picks look uniform."
-        about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}"
+        about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}{UNITS[best.name]}"
         if best.low < best.high:
             about += f" ({best.low:.3g} to {best.high:.3g} are plausible)"
         if not self.fits:
@@ -102,12 +102,20 @@ class TrackingSummary:
         if self.settled_round is None:
             return "Its estimate was still moving beyond its own noise at the end."
         if self.settled_round <= 1:
-            return "Its estimate has not moved beyond its own noise since the start."
+            return "No movement of its estimate can be told from the noise of the picks."
         return f"Its estimate has not moved beyond its own noise since about round {self.settled_round}."
 
 
 CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}
 """What each family calls its constant."""
+
+UNITS = {
+    "UCB": " times the reward noise",
+    "TS": " times the reward noise squared",
+    "Lapse": "",
+    "Softmax": " times the reward noise",
+}
+"""What the constants are measured in."""
 
 SURE = 3.0
 """Log-evidence from which one family is said to be ahead of another: odds of twenty to one."""

@@ -231,18 +231,18 @@ class Follower:
         if len(values["belief"]["mean"]) != n_features:
             raise ValueError(f"the mean was not kept for {n_features} features")
         fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
-        arrays = {name: _like(array, values["belief"][name]) for name, array in fresh.belief._asdict().items()}
+        arrays = {name: finite_like(array, values["belief"][name]) for name, array in fresh.belief._asdict().items()}
         for array in arrays.values():
             if array.ndim == 2 and not _is_covariance(array):
                 raise ValueError("a covariance has negative variances")
         path = [Checkpoint.from_dict(one) for one in values["path"]]
         for one in path:
-            _like(arrays["mean"], one.theta)
-            _like(arrays["mean"], one.standard_error)
+            finite_like(arrays["mean"], one.theta)
+            finite_like(arrays["mean"], one.standard_error)
         return cls(
             assumption=fresh.assumption,
             belief=type(fresh.belief)(**arrays),
-            tally=_like(fresh.tally, values["tally"]),
+            tally=finite_like(fresh.tally, values["tally"]),
             checkpoints=fresh.checkpoints,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),
@@ -264,7 +264,7 @@ def as_checkpoints(values: Sequence[Any] | None) -> tuple[int, ...] | None:
     return None if values is None else tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in values}))
 
 
-def _like(array: Matrix, values: Any) -> Matrix:
+def finite_like(array: Matrix, values: Any) -> Matrix:
     """Finite numbers in the same shape."""
     found = np.array(values, dtype=np.float64)
     if found.shape != array.shape or not np.isfinite(found).all():

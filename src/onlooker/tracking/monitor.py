@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from onlooker import ragged
 from onlooker.checks import as_number, as_whole
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Assumption, Follower, as_checkpoints
+from onlooker.tracking.follower import Assumption, Follower, as_checkpoints, finite_like
 from onlooker.tracking.tuning import Tuned, mean_square, tune
-from onlooker.types import Progress
+from onlooker.tracking.variation import uniform_p_value, within_rounds
+from onlooker.types import Matrix, Progress
 
 DECIDING = 2000
 """Rounds that decide."""
@@ -53,6 +53,8 @@ class Monitor:
     """The rounds so far, while they are too few to decide for good."""
     decided_on: int = 0
     """How many rounds the decision rests on."""
+    information: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    """How much each feature, and each pair of them, varies within those rounds."""
     uniform: float = 1.0
     """P-value of their picks being uniform."""
     tuned: list[Tuned] = field(default_factory=list)
@@ -87,7 +89,8 @@ class Monitor:
 
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
-        self.uniform = uniform_p_value(log)
+        score, self.information = within_rounds(log)
+        self.uniform = uniform_p_value(score, self.information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())
@@ -105,6 +108,7 @@ class Monitor:
             "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
             "waiting": None if self.waiting is None else _plain(self.waiting),
             "decided_on": self.decided_on,
+            "information": self.information.tolist(),
             "uniform": self.uniform,
             "tuned": [one.to_dict() for one in self.tuned],
             "follower": self.follower.to_dict(),
@@ -125,6 +129,7 @@ class Monitor:
             checkpoints=as_checkpoints(values["checkpoints"]),
             waiting=None if waiting is None else _from_plain(waiting),
             decided_on=as_whole(values["decided_on"], "decided_on", least=1),
+            information=finite_like(np.empty((n_features, n_features)), values["information"]),
             uniform=as_number(values["uniform"], "uniform", least=0.0, most=1.0),
             tuned=tuned,
             _follower=Follower.from_dict(values["follower"], n_features),
@@ -137,33 +142,6 @@ def _family(kept: Any) -> str | Exploration:
         return FAMILIES[kept].name
     name, constant = kept
     return FAMILIES[name](constant)
-
-
-def uniform_p_value(log: BanditLog) -> float:
-    """Chance of picks as one-sided as these if every arm were as likely: the score test of a softmax policy at zero.
-
-    Examples
-    --------
-    >>> from onlooker import Environment, LinUCB, UniformRandom, simulate
-    >>> [uniform_p_value(simulate(Environment(5, 20), who, 500).log) < 0.01 for who in (LinUCB(), UniformRandom())]
-    [True, False]
-    """
-    from scipy.special import chdtrc
-
-    score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
-    for start, stop in ragged.blocks(log.offsets, log.n_features):
-        part = log[start:stop]
-        rows = part.features.astype(np.float64)
-        n_arms = part.n_arms
-        rows -= np.repeat(np.add.reduceat(rows, part.offsets[:-1]) / n_arms[:, None], n_arms, axis=0)
-        score += rows[part.chosen_rows].sum(axis=0)
-        information += (rows / np.repeat(n_arms, n_arms)[:, None]).T @ rows
-    values, vectors = np.linalg.eigh(information)
-    kept = values > 1e-10 * max(values[-1], 0.0)
-    if not kept.any():
-        return 1.0
-    statistic = float(np.sum((score @ vectors[:, kept]) ** 2 / values[kept]))
-    return float(chdtrc(int(kept.sum()), statistic))
 
 
 def _deciding(n_rounds: int) -> int:
