@@ -94,7 +94,7 @@ def test_features_default_to_every_other_number(table):
 
 @each_library
 def test_columns_may_have_other_names(table):
-    frame = table({"trip": ["b", "a", "b"], "taken": [1, 1, 0], "cost": [1, 2, 3]})
+    frame = table({"trip": ["b", "a", "b"], "taken": [1, 1, 0], "price": [1, 2, 3]})
     log = BanditLog.from_frame(frame, round="trip", chosen="taken")
     assert log.round_ids.tolist() == ["b", "a"]
     assert log.features.tolist() == [[1], [3], [2]]
@@ -207,3 +207,15 @@ def test_real_choices(data_folder):
         # Greene's sample: 58 by air, 63 by train, 30 by bus, 59 by car.
         modes = log.arm_ids[log.chosen_rows].tolist()
         assert [modes.count(mode) for mode in (1, 2, 3, 4)] == [58, 63, 30, 59]
+
+
+@each_library
+def test_outcomes_are_no_features_however_they_are_spelt_unless_asked_for(table):
+    frame = table(columns(Cost=[1, 2, 3, 4], Clicks=[1, 0, 0, 1], action_prob=[0.5] * 4, REWARD=[0, 1, 0, 1]))
+    assert BanditLog.from_frame(frame).feature_names == ("price",)
+    assert BanditLog.from_frame(frame, features=["Cost", "price"]).feature_names == ("Cost", "price")
+
+
+def test_a_table_of_outcomes_alone_says_what_was_left_out():
+    with pytest.raises(InputError, match="no feature besides .*left out: 'Cost'.*: name the features"):
+        BanditLog.from_frame(pa.table({"round": [1, 1], "chosen": [1, 0], "Cost": [1, 2]}))

@@ -21,6 +21,14 @@ class ColumnsLeftOutWarning(OnlookerWarning):
     """Some columns of a table are text of many values, of one value or no text at all, so they are no features."""
 
 
+class TimesOutOfOrderWarning(OnlookerWarning):
+    """A column that looks like a time is out of order, and nobody asked to sort by it."""
+
+
+class MixedFeatureWarning(OnlookerWarning):
+    """A feature is a number in some places and text in others, so it became a number and a category besides."""
+
+
 class UnseenCategoryWarning(OnlookerWarning):
     """A category has a level that was not there when its encoding was made: it is scored as the reference level."""
 

@@ -17,16 +17,30 @@ from onlooker.categories import MOST_LEVELS, Categories, Encoded, Encoding, leve
 from onlooker.encoding import check_complete, feature_rows, is_number, is_text, level_counts, place, some
 from onlooker.errors import ColumnsLeftOutWarning, InputError
 from onlooker.grouping import group_rounds, in_time, picks
+from onlooker.moments import Falls, as_times, may_be_time, tell_falls
 from onlooker.types import Features, Ids, Index
 
-OUTCOMES = frozenset({"reward", "rewards", "propensity", "propensity_score", "pscore"})
-"""Columns that an observer does not see, so they are no features unless asked for."""
+_REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
+_CHANCES = ("propensity", "propensity_score", "pscore", "prob", "probability", "action_prob", "action_probability")
+OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
+"""Columns that an observer does not see, in small letters, so they are no features unless asked for."""
 
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
 
 MANY = 10_000
 """Levels beyond which nobody counts them."""
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a column's name says that it holds rewards or propensities.
+
+    Examples
+    --------
+    >>> is_outcome("Reward"), is_outcome("price")
+    (True, False)
+    """
+    return name.strip().lower() in OUTCOMES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +90,8 @@ class Columns:
         wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
         check_columns(names, wanted)
         meaning = "like" if self.like is not None else "features"
-        for name in [*(self.named or ()), *(self.categories or ())]:
-            check_columns(names, {meaning: name})
+        for name in [*(self.categories or ()), *(self.named or ())]:
+            check_columns(names, {"categories" if name in (self.categories or ()) else meaning: name})
             if name in self.keys:
                 raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
         twice = [name for name, count in Counter(names).items() if count > 1]
@@ -131,7 +145,7 @@ def parts_of_table(
     times = None
     if columns.order_by is not None:
         appeared = grouping
-        values = keys[columns.order_by].to_numpy(zero_copy_only=False)
+        values = as_times(keys[columns.order_by].to_numpy(zero_copy_only=False), columns.order_by, first_row)
         grouping, times = in_time(grouping, values, columns.order_by, first_row)
         if adjacent and grouping is not appeared:
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
@@ -170,7 +184,42 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     if columns.like is not None:
         return Encoding.of(columns.like)
     names, texts = feature_columns(table.schema, columns)
-    return settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
+    found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
+    tell_times(table, columns)
+    return found
+
+
+def time_columns(schema: Any, columns: Columns) -> list[str]:
+    """Columns that may hold the rounds' times without anybody having said so."""
+    if columns.order_by is not None or columns.named is not None:
+        return []
+    chosen = columns.categories or ()
+    return [
+        field.name
+        for field in schema
+        if may_be_time(field.type) and field.name not in chosen and not _is_skipped(field.name, columns)
+    ]
+
+
+def tell_times(table: Any, columns: Columns) -> None:
+    """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
+    names = time_columns(table.schema, columns)
+    keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
+    # Gaps in the ids are told when the rows are looked through.
+    if not names or any(key.null_count for key in keys):
+        return
+    first = np.sort(group_rounds(keys).first)
+    stretches = [first]
+    if columns.by is not None:
+        codes = keys[0].take(first).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        stretches = [first[codes == code] for code in range(codes.max() + 1)]
+    tell_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
+
+
+def _falls(column: Any) -> bool:
+    seen = Falls()
+    seen.see(column)
+    return seen.found
 
 
 def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]]:
@@ -180,17 +229,20 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
     if named is not None:
         kinds = {name: schema.field(name).type for name in named}
         return named, [name for name, kind in kinds.items() if name in chosen or is_text(kind)]
-    skipped = {*columns.keys, *OUTCOMES} - chosen
-    others = [field for field in schema if field.name not in skipped and not ROW_NUMBER.fullmatch(field.name)]
+    others = [field for field in schema if field.name in chosen or not _is_skipped(field.name, columns)]
     texts = [field.name for field in others if field.name in chosen or is_text(field.type)]
     names = [field.name for field in others if field.name in texts or is_number(field.type)]
     odd = [field.name for field in others if field.name not in names]
     if not names:
-        raise _no_features(columns, odd)
+        raise _no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
         message = f"neither numbers nor text, so not taken for features: {some(odd)}; turn them into numbers"
         warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
     return names, texts
+
+
+def _is_skipped(name: str, columns: Columns) -> bool:
+    return name in columns.keys or is_outcome(name) or ROW_NUMBER.fullmatch(name) is not None
 
 
 def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:

@@ -91,7 +91,8 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
         t = int(np.searchsorted(grouping.offsets, at, side="right")) - 1
         raise InputError(
             f"column {name!r}, {place(first_row + row)} is {times[row]}, but the same round has {of_round[t]} "
-            f"in row {first_row + grouping.first[t] + 1}: a round happens at one time"
+            f"in row {first_row + grouping.first[t] + 1}: a round happens at one time; if several learners share ids, "
+            "tell them apart with `by`"
         )
     rank = np.argsort(of_round, kind="stable")
     if np.array_equal(rank, np.arange(len(rank))):

@@ -34,7 +34,9 @@ def test_a_log_of_ones_own(run, tmp_path):
     assert "\ntracking " in ran.out
     assert "direction error" not in ran.out
     assert "errors cannot be given" in ran.out
+    assert "  read as nested Parquet: " in ran.out
     document = json.loads(run("compare", path, "--json").out)
+    assert document["assumed"][0].startswith("read as nested Parquet")
     assert all(row["direction_error"] is None for row in document["rows"])
     assert all(0.5 < row["agreement"] <= 1 for row in document["rows"])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, InputError, read_log, write_log
-from onlooker.errors import SharedFeaturesWarning, SkippedLinesWarning
+from onlooker.errors import SharedFeaturesWarning, SkippedLinesWarning, TimesOutOfOrderWarning
 
 ARMS = [{"ad": {"price": 1}}, {"ad": {"price": 2.5}}, {"ad": {"price": -3}}]
 
@@ -108,7 +108,9 @@ def test_ordered_by_time(read):
     times = ["2024-05-01T10:00:00.2Z", "2024-05-01T10:00:00.1000000Z", "2024-05-01T12:00:00.15+02:00", "2024-05-01"]
     events = [event(k % 3, EventId=f"e{k}", Timestamp=time) for k, time in enumerate(times)]
     assert read(*events, order_by="Timestamp").round_ids.tolist() == ["e3", "e1", "e2", "e0"]
-    assert read(*events).round_ids.tolist() == ["e0", "e1", "e2", "e3"]
+    with pytest.warns(TimesOutOfOrderWarning, match="'Timestamp' looks like a time and is not in order"):
+        assert read(*events).round_ids.tolist() == ["e0", "e1", "e2", "e3"]
+    assert read(events[3], events[1]).n_rounds == 2
     numbered = [event(EventId=f"e{k}", at=at) for k, at in enumerate([2**60 + 1, 2**60, 0.5])]
     assert read(*numbered, order_by="at").round_ids.tolist() == ["e2", "e1", "e0"]
     with pytest.raises(InputError, match="line 2 has 'None' as its 'at'"):

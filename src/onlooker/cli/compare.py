@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
+from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.errors import InputError
 
 
@@ -40,7 +41,7 @@ def compare(
 
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
-        rounds = options.read_with_columns(log, columns)
+        rounds, assumed = open_log(log, columns)
         what = f"{log}: {rounds!r}"
         prepare_kernels(rounds.features.dtype.name)
         with progress_bar("observing") as progress:
@@ -48,13 +49,15 @@ def compare(
     else:
         player = options.make_learner(learner, settings)
         environment = Environment(n_features, n_arms, noise, seed=seed)
+        assumed = []
         what = f"{player!r} for {n_rounds} rounds, seed {seed}: {n_features} features, {n_arms} arms"
         prepare_kernels()
         found = study(environment, player, n_rounds, seed, watch=progress_bar).comparison
     if as_json:
-        print_json({"what": what, **found.to_dict()})
+        print_json({"what": what, "assumed": assumed, **found.to_dict()})
         return
     click.echo(what)
+    print_assumptions(assumed)
     print_comparison(found)
 
 

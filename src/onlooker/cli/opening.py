@@ -15,6 +15,7 @@ from onlooker.errors import ColumnsLeftOutWarning, OnlookerWarning
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
+    from onlooker.formats.format import Format
     from onlooker.log import BanditLog
 
 
@@ -72,6 +73,9 @@ def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) ->
     }
     known = ", ".join(f"{meaning} from {name!r}" for meaning, name in meanings.items() if name)
     lines = [f"read as {found.name}" + (f": {known}" if known else "")]
+    past = _outcomes(found, path, columns)
+    if past:
+        lines.append(f"read past: {', '.join(map(repr, past))}")
     if log.feature_names is not None:
         shown = ", ".join(map(repr, log.feature_names[:5]))
         more = f" and {len(log.feature_names) - 5} more" if len(log.feature_names) > 5 else ""
@@ -81,6 +85,16 @@ def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) ->
     for column, levels in (log.categories or {}).items():
         lines.append(f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}")
     return lines
+
+
+def _outcomes(found: Format, path: str, columns: dict[str, Any]) -> list[str]:
+    """Columns that were taken for rewards or propensities by their names."""
+    from onlooker.frames import is_outcome
+
+    if found.columns is None or columns.get("features") or columns.get("like"):
+        return []
+    used = {*(columns.get("categories") or ()), *map(columns.get, ("round", "chosen", "arm", "order_by"))}
+    return [name for name in found.columns(Path(path)) if is_outcome(name) and name not in used]
 
 
 def _default(taken: Any, name: str) -> str | None:

@@ -12,7 +12,6 @@ from onlooker.errors import InputError
 
 if TYPE_CHECKING:
     from onlooker.learners import RidgeLearner
-    from onlooker.log import BanditLog
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -94,10 +93,3 @@ def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
 
 
 open_log, open_logs = opening.open_log, opening.open_logs
-
-
-def read_with_columns(path: str, columns: dict[str, Any]) -> BanditLog:
-    """Read a log, passing on the column options that were given."""
-    from onlooker.formats import read_log
-
-    return read_log(path, **opening.given(columns))

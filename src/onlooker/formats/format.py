@@ -54,6 +54,8 @@ class Format:
     """From parts of a log, one after the other, to a file; None where a log is written from memory."""
     read_by: Callable[..., dict[str, BanditLog]] | None = None
     """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
+    columns: Callable[[Path], list[str]] | None = None
+    """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
     folder: bool = False
     """Whether such a log may be a folder; `recognises` is asked about every folder."""
 

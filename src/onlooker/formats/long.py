@@ -13,7 +13,7 @@ from onlooker import ragged
 from onlooker.categories import Encoded
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, named, one_line, split_log
-from onlooker.frames import OUTCOMES, ROW_NUMBER, Columns, encoding_of, parts_of_table
+from onlooker.frames import ROW_NUMBER, Columns, encoding_of, is_outcome, parts_of_table
 from onlooker.log import BanditLog, feature_labels
 from onlooker.types import Ids
 
@@ -105,6 +105,7 @@ def long_format(
         read_by=read_by,
         scan=scan,
         write_parts=write_parts,
+        columns=lambda path: source(path).names,
     )
 
 
@@ -175,7 +176,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any) -> No
     import pyarrow.compute as pc
 
     for name in features:
-        if name in {ROUND, ARM, CHOSEN, *OUTCOMES} or ROW_NUMBER.fullmatch(name):
+        if name in {ROUND, ARM, CHOSEN} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors, check_memory
-from onlooker.frames import Columns, feature_columns
+from onlooker.frames import Columns, feature_columns, tell_times, time_columns
 from onlooker.log import BanditLog
 
 _GROUP_VALUES = 1 << 21
@@ -37,7 +37,11 @@ class ParquetSource:
         wanted = list(dict.fromkeys([*columns.keys, *names]))
         # Once as columns and once as rows.
         check_memory(2 * 8 * self._metadata.num_rows * len(wanted))
+        times = [name for name in time_columns(self._schema, columns) if name not in wanted]
         with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+            if times:
+                keys = [name for name in (columns.by, columns.round) if name is not None]
+                tell_times(file.read(columns=[*keys, *times]), columns)
             return file.read(columns=wanted)
 
     def schema(self, _columns: Columns) -> Any:

@@ -10,12 +10,23 @@ from typing import Any
 from onlooker.categories import Categories, Encoding, as_categories
 from onlooker.encoding import level_counts, tell_unseen
 from onlooker.errors import InputError
-from onlooker.formats.format import named
+from onlooker.formats.format import named, one_line
 from onlooker.formats.id_columns import IdKind
 from onlooker.formats.long import Source, check_text, with_arm
-from onlooker.frames import MANY, Columns, Parts, fallen_time, feature_columns, parts_of_table, scattered_round, settle
+from onlooker.frames import (
+    MANY,
+    Columns,
+    Parts,
+    fallen_time,
+    feature_columns,
+    parts_of_table,
+    scattered_round,
+    settle,
+    time_columns,
+)
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
+from onlooker.moments import Falls, check_one_kind, tell_falls
 
 _SURVEY_ROWS = 1 << 16
 
@@ -31,9 +42,12 @@ class LongScan:
             texts = list(columns.like.categories or ())
         self._kinds = {name: IdKind(name) for name in (self._columns.round, self._columns.arm) if name is not None}
         levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
+        schema = sources[0].schema(self._columns)
+        falls = {name: Falls() for name in time_columns(schema, self._columns)}
         for source in sources:
             with named(source.path, "read"):
-                self._survey(source, levels)
+                self._survey(source, levels, falls)
+        tell_falls([name for name, seen in falls.items() if seen.found])
         if columns.like is not None:
             self._encoding = Encoding.of(columns.like)
             known = self._encoding.categories
@@ -88,14 +102,14 @@ class LongScan:
                     )
         return found[0]
 
-    def _survey(self, source: Source, levels: dict[str, Counter[str]]) -> None:
-        """Gather the levels of text columns, and whether ids that come as text are whole numbers."""
+    def _survey(self, source: Source, levels: dict[str, Counter[str]], falls: dict[str, Falls]) -> None:
+        """Gather the levels of text columns, whether times fall, and whether ids that are text are whole numbers."""
         import pyarrow as pa
 
         ids = list(self._kinds) if source.text_ids else []
         columns = self._columns
         wanted = {*(columns.named or ()), *(columns.categories or ())}
-        names = [*ids, *levels]
+        names = list(dict.fromkeys([*ids, *levels, *falls]))
         row = 0
         for batch in source.batches(columns, names, _SURVEY_ROWS) if names else ():
             table = pa.table(batch)
@@ -105,12 +119,12 @@ class LongScan:
             for name, counts in levels.items():
                 if name in wanted or len(counts) <= MANY:
                     counts.update(level_counts(table[name], name, row))
+            for name, seen in falls.items():
+                seen.see(table[name].combine_chunks())
             row += len(batch)
 
     def _tables(self) -> Iterator[tuple[Path, int, Any]]:
         """Tables of whole rounds with the file and the row in which they begin."""
-        import pyarrow as pa
-
         columns = self._columns
         names = list(dict.fromkeys([*columns.keys, *self._encoding.columns]))
         rest: list[Any] = []
@@ -123,7 +137,7 @@ class LongScan:
                 rest.append(batch)
                 if sum(map(len, rest)) < enough:
                     continue
-                table = pa.concat_tables(rest, promote_options="permissive")
+                table = _joined(rest, path)
                 cut = self._last_round(table)
                 # A round that fills the batch: wait for more before looking again.
                 enough = self._batch_rows if cut else 2 * len(table)
@@ -132,7 +146,7 @@ class LongScan:
                     begin += cut
                     rest = [table[cut:]]
             if rest:
-                table = pa.concat_tables(rest, promote_options="permissive")
+                table = _joined(rest, path)
                 cut = self._last_round(table)
                 if cut:
                     yield path, begin, table[:cut]
@@ -177,6 +191,20 @@ class LongScan:
             raise scattered_round(self._columns.round, first_row + row, again)
 
     def _check_time(self, last: Parts, parts: Parts, first_row: int) -> None:
-        if parts.times is not None and last.times is not None and parts.times[0] < last.times[-1]:
-            assert self._columns.order_by is not None
+        if self._columns.order_by is None or parts.times is None or last.times is None:
+            return
+        check_one_kind(parts.times, last.times, self._columns.order_by)
+        if parts.times[0] < last.times[-1]:
             raise fallen_time(self._columns.order_by, first_row, parts.times[0], last.times[-1])
+
+
+def _joined(tables: Sequence[Any], path: Path) -> Any:
+    """Tables end to end; numbers of different kinds become one."""
+    import pyarrow as pa
+
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+        raise InputError(
+            f"{path}: has a column of another kind than before ({one_line(error)}): scan it alone"
+        ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
+from onlooker.moments import as_times
 from onlooker.types import Ids
 
 
@@ -54,7 +56,7 @@ class NestedFile:
         check_memory(self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0)))
         with arrow_errors("Parquet"):
             groups = RowGroups(self.path, self.metadata, self.columns)
-            rounds = assemble(groups, sum(self.values), self.dtype)
+            rounds = self._timed(assemble(groups, sum(self.values), self.dtype), 0)
         log = self.log(rounds)
         if rounds.times is None:
             return log, rounds.by
@@ -85,9 +87,15 @@ class NestedFile:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=self.columns.names):
-                    rounds = Rounds.of_table(batch, self.columns, first)
+                    rounds = self._timed(Rounds.of_table(batch, self.columns, first), first)
                     first += len(batch)
                     yield rounds
+
+    def _timed(self, rounds: Rounds, first: int) -> Rounds:
+        """The same rounds, with times that can be put in order."""
+        if rounds.times is None or self.columns.order_by is None:
+            return rounds
+        return replace(rounds, times=as_times(rounds.times, self.columns.order_by, first, lists.round_place))
 
     def _arms_a_round(self, file: Any) -> float:
         """How many arms a round offers on average, which the file tells by its values and the width of an arm."""

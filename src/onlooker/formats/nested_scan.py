@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.categories import Categories, Encoded
 from onlooker.errors import InputError
@@ -14,6 +15,7 @@ from onlooker.formats.format import named
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.row_groups import Rounds
 from onlooker.log import BanditLog
+from onlooker.moments import check_one_kind
 
 
 class NestedScan:
@@ -48,25 +50,30 @@ class NestedScan:
         return self._head.categories
 
     def __iter__(self) -> Iterator[BanditLog]:
-        last: Any = None
+        last: NDArray[Any] | None = None
         for file in self._files:
             with named(file.path, "read"):
                 for rounds in file.batches(self._batch_rows):
                     log = file.log(rounds)
                     if rounds.times is not None:
+                        assert file.columns.order_by is not None
                         last = _check_times(rounds, last, file.columns.order_by)
                     if log.n_features != self._head.n_features and self._like is None:
                         raise InputError(f"has {log.n_features} features, but before {self.n_features}: scan it alone")
                     yield log if self._like is None else aligned(log, self._like)
 
 
-def _check_times(rounds: Rounds, last: Any, column: str | None) -> Any:
+def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDArray[Any]:
+    """No time falls; gives the last one, on its own."""
     times = rounds.times
     assert times is not None
+    if last is not None:
+        check_one_kind(times, last, column)
+        times = np.concatenate([last, times])
     falls = np.flatnonzero(times[1:] < times[:-1])
-    if len(falls) or (last is not None and times[0] < last):
-        before, after = (times[falls[0]], times[falls[0] + 1]) if len(falls) else (last, times[0])
+    if len(falls):
+        before, after = times[falls[0]], times[falls[0] + 1]
         raise InputError(
             f"column {column!r} falls from {before} to {after}: a scan cannot sort, so read the file whole"
         )
-    return times[-1]
+    return times[-1:]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from onlooker.errors import InputError
+from onlooker.moments import moment
 from onlooker.types import Index
 
 
@@ -30,14 +32,28 @@ def time_order(times: Sequence[tuple[int, Any]], name: str) -> Index:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
+def falls(times: Sequence[tuple[int, Any]]) -> bool:
+    """Whether times of ISO 8601, given as pairs of line and value, are out of order; others say nothing.
+
+    Examples
+    --------
+    >>> falls([(1, "2024-05-02"), (2, "2024-05-01")]), falls([(1, 2), (2, "2024-05-01")])
+    (True, False)
+    """
+    try:
+        known = [moment(value) for _, value in times]
+    except (TypeError, ValueError):
+        return False
+    return any(later < earlier for earlier, later in pairwise(known))
+
+
 def _key(line: int, value: Any, name: str) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         return value
     try:
-        time = datetime.fromisoformat(value)
+        return moment(value)
     except (TypeError, ValueError):
         raise InputError(
             f"line {line} has {str(value)[:40]!r} as its {name!r}: it must be a number or a time such as "
             "2024-05-01T10:00:00Z"
         ) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

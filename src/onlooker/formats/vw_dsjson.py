@@ -17,9 +17,12 @@ from onlooker.formats.dsjson_writing import write
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
-from onlooker.formats.times import time_order
+from onlooker.formats.times import falls, time_order
 from onlooker.log import BanditLog
+from onlooker.moments import tell_falls
 
+_TIMESTAMP = "Timestamp"
+"""Where events have their time."""
 _DANGLING = frozenset({"RewardValue", "EventId", "ActionTaken", "DeferredAction", "o", "v"})
 """Fields of the lines that bring a reward, or news of an action, to an event of long ago."""
 _REFUSED = {
@@ -54,6 +57,8 @@ def read(
         if line and not line.isspace():
             with at_line(number):
                 events.take(number, _parsed(line))
+    if order_by is None and falls(events.times):
+        tell_falls([_TIMESTAMP])
     log = events.rounds.log(None if order_by is None else time_order(events.times, order_by))
     if events.skipped:
         warnings.warn(
@@ -103,8 +108,7 @@ class _Events:
             raise InputError("offers no arm: 'c' has the arms as a list under '_multi'")
         pick = _pick(event, len(arms))
         self._take_features(number, context, arms)
-        if self._order_by is not None:
-            self.times.append((number, event.get(self._order_by)))
+        self.times.append((number, event.get(self._order_by or _TIMESTAMP)))
         if event.get("EventId") is not None:
             self.rounds.round_ids.append(str(event["EventId"]))
         self.rounds.end_round(number, pick)

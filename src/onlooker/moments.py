@@ -1,0 +1,129 @@
+"""Times that a table holds as text: what they stand for, and whether they are in order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.encoding import is_text, place
+from onlooker.errors import InputError, TimesOutOfOrderWarning
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS = 18
+"""Whole numbers of so many digits fit into 64 bits."""
+
+
+def moment(text: str) -> datetime:
+    """What a time of ISO 8601 stands for; one without a zone is taken for UTC.
+
+    Examples
+    --------
+    >>> moment("2024-01-14T08:17+01:00") < moment("2024-01-14 08:17")
+    True
+    """
+    time = datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+
+
+def as_times(values: NDArray[Any], name: str, first_row: int = 0, where: Callable[[int], str] = place) -> NDArray[Any]:
+    """Times that can be put in order: text becomes whole numbers where all of it is, else moments in UTC.
+
+    Examples
+    --------
+    >>> as_times(np.array(["9", "10"], dtype=object), "time")
+    array([ 9, 10])
+    >>> as_times(np.array(["2024-01-14", "2024-01-13T23:00-02:00"], dtype=object), "time").argsort()
+    array([0, 1])
+    """
+    if values.dtype.kind not in "OU" or not len(values) or not isinstance(values[0], str):
+        return values
+    different = set(values.tolist())
+    if all(_is_whole(text) for text in different):
+        return values.astype(np.int64)
+    known = {text: _microseconds(text) for text in different}
+    for row, text in enumerate(values.tolist()):
+        if known[text] is None:
+            raise InputError(
+                f"column {name!r}, {where(first_row + row)} is {text[:40]!r}, which says no order: "
+                "write times as ISO 8601, such as 2024-05-01T10:00:00Z, or as numbers"
+            )
+    return np.array([known[text] for text in values.tolist()], dtype="datetime64[us]")
+
+
+def check_one_kind(times: NDArray[Any], before: NDArray[Any], name: str) -> None:
+    """Refuse numbers after moments, and moments after numbers: parts of a column are judged one by one."""
+    if (times.dtype.kind == "M") != (before.dtype.kind == "M"):
+        raise InputError(f"column {name!r} mixes numbers and times ({before[-1]}, {times[0]}): write all of one kind")
+
+
+class Falls:
+    """Whether a column of times falls, looked at part by part; one that holds no times never does.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> falls = Falls()
+    >>> falls.see(pa.array(["2024-01-14", "2024-01-13"]))
+    >>> falls.found
+    True
+    """
+
+    def __init__(self) -> None:
+        self.found = False
+        self._last: Any = None
+        self._watching = True
+
+    def see(self, column: Any) -> None:
+        """Look at the next times, an Arrow array."""
+        times = _times(column) if self._watching and not self.found else np.zeros(0, dtype=np.int64)
+        if times is None:
+            self._watching = self.found = False
+        elif len(times):
+            self.found = bool((times[1:] < times[:-1]).any()) or (self._last is not None and times[0] < self._last)
+            self._last = times[-1]
+
+
+def may_be_time(type: Any) -> bool:
+    """Whether a column of an Arrow type may hold times, as such or as text."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or is_text(type))
+
+
+def tell_falls(names: Sequence[str]) -> None:
+    """Warn of times that nobody asked to sort by, and that are out of order."""
+    for name in names:
+        message = f"{name!r} looks like a time and is not in order: name it as `order_by`"
+        warnings.warn(message, TimesOutOfOrderWarning, stacklevel=3)
+
+
+def _times(column: Any) -> NDArray[Any] | None:
+    """Microseconds since 1970 without the gaps, or None where a text is no time."""
+    import pyarrow as pa
+
+    known = column.drop_null()
+    if not is_text(known.type):
+        moments = known.cast(pa.timestamp("us", getattr(known.type, "tz", None)), safe=False)
+        return np.asarray(moments.cast(pa.int64()))
+    texts = known.to_pylist()
+    # Most text is no time, which its first value tells.
+    if texts and (_is_whole(texts[0]) or _microseconds(texts[0]) is None):
+        return None
+    times = [_microseconds(text) for text in texts]
+    return None if None in times else np.array(times, dtype=np.int64)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.removeprefix("-").isdecimal() and len(text) <= _DIGITS
+
+
+def _microseconds(text: str) -> int | None:
+    try:
+        return (moment(text) - _EPOCH) // timedelta(microseconds=1)
+    except ValueError:
+        return None
