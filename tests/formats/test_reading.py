@@ -9,8 +9,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import ColumnsLeftOutWarning
-from onlooker.formats import read_log
+from onlooker.errors import ColumnsLeftOutWarning, InputError
+from onlooker.formats import read_log, scan_log
 from onlooker.log import BanditLog
 from strategies import assert_equal_logs
 
@@ -226,3 +226,32 @@ def test_tabs_and_compressed_tables(tmp_path, name):
     text = b"round\tchosen\tx\n1\t0\t2\n1\t1\t3\n"
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     assert read_log(tmp_path / name).features.tolist() == [[2], [3]]
+
+
+@pytest.mark.parametrize("read", [read_log, lambda path, **options: scan_log(path, **options).read()])
+def test_csv_leading_zeros_make_an_id_not_a_number(tmp_path, read):
+    path = tmp_path / "log.csv"
+    rows = [f"{t // 2},{t % 2},{t},{t:03d}" for t in range(100)]
+    path.write_text("\n".join(["round,chosen,price,shop", *rows, ""]))
+    with pytest.warns(ColumnsLeftOutWarning, match=r"'shop' \(text of 100 levels\)"):
+        assert read(path).feature_names == ("price",)
+    path.write_text("\n".join(["round,chosen,price,shop", *(row[:-1] for row in rows), ""]))
+    assert read(path).categories == {"shop": tuple(f"{k:02d}" for k in range(10))}
+    path.write_text("\n".join(["round,chosen,price,shop", *rows[:2], "1,1,0,0", "1,0,-0.5,10", ""]).replace("00", "0"))
+    assert read(path, features=["price"]).features.ravel().tolist() == [0, 1, 0, -0.5]
+
+
+@pytest.mark.parametrize("read", [read_log, lambda path, **options: scan_log(path, **options).read()])
+def test_csv_decimal_commas_are_read_between_semicolons_and_refused_between_commas(tmp_path, read):
+    path = tmp_path / "log.csv"
+    lines = ["round;chosen;price;size", "1;1;25,23;4", "1;0;-0,5;7", "2;1;3;1", "2;0;1e2;2"]
+    path.write_text("\n".join([*lines[:-1], "2;0;100;2", ""]))
+    log = read(path)
+    assert log.feature_names == ("price", "size")
+    assert log.features.tolist() == [[25.23, 4], [-0.5, 7], [3, 1], [100, 2]]
+    path.write_text("\n".join(line.replace(",", ".") for line in lines))
+    assert read(path).features[:, 0].tolist() == [25.23, -0.5, 3, 100]
+    path.write_text('round,chosen,price,size\n1,1,"7",4\n1,0,"25,23",7\n')
+    for options in ({}, {"features": ["price", "size"]}):
+        with pytest.raises(InputError, match=r"column 'price', row 2 .*is '25,23': write numbers with points, not commas"):
+            read(path, **options)

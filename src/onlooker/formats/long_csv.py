@@ -8,20 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlooker.encoding import place
+from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes, open_text
+from onlooker.formats.csv_text import check_commas, check_text, has_commas, led_by_zero, stray, without_blanks
 from onlooker.formats.format import one_line
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
-
-_HEAD = 1000
-"""Rows that decide whether a column of text was meant to hold numbers."""
-_GAPS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "true", "false", "True", "False", "inf", "-inf"]
-"""Text that Arrow takes for a number, a truth or a gap besides."""
-_NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 
 
 class CsvSource:
@@ -32,21 +27,23 @@ class CsvSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.names, self._delimiter = _header(path)
+        self._mark: str | None = None
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        named, fixed = columns.named, self._texts(columns)
+        named, found = columns.named, self._types(columns)
+        fixed = [*self._texts(columns), *self._led]
         types = {
             name: kind
-            for name, kind in self._types(columns).items()
+            for name, kind in found.items()
             # What begins as fractions may turn out to be text, which is told below.
             if name in fixed or (name in self._whole and name not in columns.keys)
         }
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
-        conversion = pc.ConvertOptions(column_types=types, include_columns=included)
+        conversion = self._conversion(types, included)
         try:
             with self._opened() as file:
                 table = pc.read_csv(file, parse_options=self._parsing(), convert_options=conversion)
@@ -56,9 +53,11 @@ class CsvSource:
             if name in _ids(columns):
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
-                if name not in fixed and name not in (named or ()):
-                    _check_text(table[name], name)
-                table = table.set_column(j, name, _without_blanks(table[name]))
+                if name not in fixed:
+                    check_commas(table[name], name)
+                    if name not in (named or ()):
+                        check_text(table[name], name, self._decimal_mark)
+                table = table.set_column(j, name, without_blanks(table[name]))
         return table
 
     def schema(self, columns: Columns) -> Any:
@@ -73,7 +72,7 @@ class CsvSource:
         import pyarrow.csv as pc
 
         types = self._types(columns)
-        conversion = pc.ConvertOptions(column_types=types, include_columns=list(names))
+        conversion = self._conversion(types, list(names))
         texts = [name for name in names if name not in columns.keys and pa.types.is_string(types[name])]
         try:
             with (
@@ -85,7 +84,7 @@ class CsvSource:
                         self._check_words(batch, columns)
                     for name in texts:
                         at = batch.schema.get_field_index(name)
-                        batch = batch.set_column(at, name, _without_blanks(batch[name]))  # noqa: PLW2901  gaps marked
+                        batch = batch.set_column(at, name, without_blanks(batch[name]))  # noqa: PLW2901  gaps marked
                     yield batch
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
@@ -95,15 +94,17 @@ class CsvSource:
         import pyarrow as pa
 
         for field in batch.schema:
-            if not pa.types.is_string(field.type) or field.name in self._texts(columns):
+            if not pa.types.is_string(field.type) or field.name in {*self._texts(columns), *self._led}:
                 continue
-            if field.name == columns.chosen and (row := _stray(batch[field.name])) >= 0:
+            if field.name == columns.chosen and (row := stray(batch[field.name], self._decimal_mark)) >= 0:
                 found = batch[field.name][row].as_py()[:40]
                 raise InputError(
                     f"column {field.name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for others"
                 )
-            if columns.named is None and field.name not in columns.keys:
-                _check_text(batch[field.name], field.name)
+            if field.name not in columns.keys:
+                check_commas(batch[field.name], field.name)
+                if columns.named is None:
+                    check_text(batch[field.name], field.name, self._decimal_mark)
 
     def _types(self, columns: Columns) -> dict[str, Any]:
         """Type of every column, as its first block and the user have it."""
@@ -111,7 +112,7 @@ class CsvSource:
         import pyarrow.csv as pc
 
         texts = dict.fromkeys(self._texts(columns), pa.string())
-        conversion = pc.ConvertOptions(column_types=texts)
+        conversion = self._conversion(texts)
         try:
             with (
                 self._opened() as file,
@@ -122,8 +123,18 @@ class CsvSource:
                     raise InputError("the table has no rows: nothing was offered")
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
-        self._whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-        return types | {name: pa.float64() for name in self._whole if name not in columns.keys}
+        whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
+        self._led = self._led_by_zero([name for name in whole if name not in {*columns.keys, *_numbers(columns)}])
+        self._whole = [name for name in whole if name not in self._led]
+        known = {name: pa.float64() for name in self._whole if name not in columns.keys}
+        return types | known | dict.fromkeys(self._led, pa.string())
+
+    def _led_by_zero(self, names: Sequence[str]) -> list[str]:
+        """Columns of whole numbers that are ids by their leading zeros, as far as the first block shows."""
+        if not names:
+            return []
+        head = self._head_as_text()
+        return [name for name in names if led_by_zero(head[name])]
 
     def _blame(self, columns: Columns, error: Exception) -> InputError:
         """Find the row behind an error of Arrow's, which does not always say: read everything as text."""
@@ -131,8 +142,9 @@ class CsvSource:
         import pyarrow.csv as pc
 
         types = self._types(columns)
-        conversion = pc.ConvertOptions(column_types=dict.fromkeys(types, pa.string()))
-        numbers = [name for name, kind in types.items() if not pa.types.is_string(kind)]
+        conversion = self._conversion(dict.fromkeys(types, pa.string()))
+        # Times are what Arrow itself has to say something about.
+        numbers = [name for name, kind in types.items() if is_number(kind)]
         rows = 0
         try:
             with (
@@ -141,7 +153,7 @@ class CsvSource:
             ):
                 for batch in reader:
                     for name in numbers:
-                        row = _stray(batch[name])
+                        row = stray(batch[name], self._decimal_mark)
                         if row >= 0:
                             found, at = batch[name][row].as_py()[:40], place(rows + row)
                             return InputError(f"column {name!r}, {at} is {found!r}, not a number: mend it")
@@ -154,6 +166,36 @@ class CsvSource:
         """Columns that are text however they look."""
         known = columns.like.categories if columns.like is not None else None
         return [*_ids(columns), *(columns.categories or ()), *(known or ())]
+
+    def _conversion(self, types: dict[str, Any], included: list[str] | None = None) -> Any:
+        import pyarrow.csv as pc
+
+        return pc.ConvertOptions(column_types=types, include_columns=included or [], decimal_point=self._decimal_mark)
+
+    @property
+    def _decimal_mark(self) -> str:
+        """A comma where semicolons part the columns and the numbers of some column have one, else a point."""
+        if self._mark is None:
+            columns = self._head_as_text().columns if self._delimiter == ";" else []
+            self._mark = "," if any(map(has_commas, columns)) else "."
+        return self._mark
+
+    def _head_as_text(self) -> Any:
+        """The first block, as it is written."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        conversion = pc.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()))
+        try:
+            with (
+                self._opened() as file,
+                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
+            ):
+                return reader.read_next_batch()
+        except StopIteration:
+            raise InputError("the table has no rows: nothing was offered") from None
+        except pa.ArrowInvalid as error:
+            raise _unreadable(error) from error
 
     def _opened(self) -> Any:
         import pyarrow as pa
@@ -186,6 +228,11 @@ def _ids(columns: Columns) -> list[str]:
     return [name for name in (columns.round, columns.arm, columns.by) if name is not None]
 
 
+def _numbers(columns: Columns) -> list[str]:
+    """Columns that are numbers however they look, as they were before."""
+    return [] if columns.like is None else list(columns.like.feature_names or ())
+
+
 def _header(path: Path) -> tuple[list[str], str]:
     """Names of the columns, and the delimiter that parts the header into most of them."""
     parted: list[tuple[list[str], str]] = []
@@ -200,37 +247,8 @@ def _header(path: Path) -> tuple[list[str], str]:
     return max(parted, key=lambda part: len(part[0]))
 
 
-def _stray(column: Any) -> int:
-    """First row that Arrow does not take for a number, a truth or a gap, or -1."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    fits = pc.or_(pc.match_substring_regex(column, _NUMBER), pc.is_in(column, pa.array(_GAPS)))
-    row: int = pc.index(fits, value=False).as_py()
-    return row
-
-
 def _unreadable(error: Exception) -> InputError:
     return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
-
-
-def _check_text(column: Any, name: str) -> None:
-    """A column is text if its head is: a stray word among numbers must not hide a feature."""
-    import pyarrow.compute as pc
-
-    head = pc.match_substring_regex(column.slice(0, _HEAD), _NUMBER)
-    if 2 * (pc.sum(head).as_py() or 0) > len(head):
-        row = pc.index(pc.match_substring_regex(column, _NUMBER), value=False).as_py()
-        raise InputError(
-            f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: mend it or name it as a category"
-        )
-
-
-def _without_blanks(column: Any) -> Any:
-    """A blank is a gap, as it is among numbers."""
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.equal(column, ""), None, column) if pc.index(column, value="").as_py() >= 0 else column
 
 
 FORMAT = long.long_format(name="long CSV", suffixes=(".csv",), source=CsvSource, write_parts=write_parts)
