@@ -165,7 +165,7 @@ def test_uniform_picks_have_no_preference():
         observer = TrackingObserver().fit(log)
     assert observer.exploration_ == Lapse(1.0)
     assert not observer.theta_.any()
-    assert observer.summary().words[0] == "No preference was found: the picks look uniform."
+    assert observer.summary().words[0] == "No preference was found: the first 1000 picks look uniform."
     np.testing.assert_allclose(observer.predict_proba(log), 0.1)
 
 
@@ -354,3 +354,68 @@ def test_what_picks_cannot_tell_has_no_interval():
     assert observer.theta_[3] == 0
     blank = [np.isnan(c.standard_error) for c in observer.summary().coefficients]
     assert blank == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("shared", [100.0, 1e4])
+def test_what_all_arms_share_sets_no_scale(shared):
+    simulation = simulate(Environment(5, 20, seed=1), LinTS(), 2000, seed=1)
+    log = simulation.log
+    features = np.column_stack([np.full(len(log.features), shared), log.features])
+    with pytest.warns(CollinearFeaturesWarning):
+        observer = TrackingObserver().fit(BanditLog(features, log.offsets, log.chosen))
+    plain = TrackingObserver().fit(log)
+    assert observer.theta_[0] == 0
+    assert direction_error(observer.theta_[1:], plain.theta_) < 0.01
+
+
+def test_a_preference_that_comes_late_is_not_missed():
+    log = simulate(Environment(5, 20, seed=3), ExploreThenCommit(2500), 6000, seed=1).log
+    with pytest.warns(NoFamilyFitsWarning):
+        whole = TrackingObserver().fit(log)
+    assert whole.theta_.any()
+    parts = TrackingObserver()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnlookerWarning)
+        for start in range(0, 6000, 1500):
+            parts.partial_fit(log[start : start + 1500])
+    np.testing.assert_array_equal(parts.theta_, whole.theta_)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_arms_that_are_the_same_tell_nothing_apart(first):
+    log = simulate(Environment(5, 10, seed=3), LinUCB(), 1500, seed=3).log
+    twice = log.features.reshape(1500, 10, 5).repeat(2, axis=1)
+    among = np.zeros(1500, dtype=int) if first else np.random.default_rng(0).integers(0, 2, 1500)
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(BanditLog.from_dense(twice, 2 * log.chosen + among))
+    once = TrackingObserver(exploration=UCB(1.0)).fit(log)
+    np.testing.assert_allclose(observer.theta_, once.theta_, rtol=1e-6)
+    np.testing.assert_allclose(observer.covariance_, once.covariance_, rtol=1e-6)
+    assert observer.fits_
+    shares = observer.predict_proba(BanditLog.from_dense(twice, 2 * log.chosen))
+    np.testing.assert_allclose(shares[::2], shares[1::2])
+
+
+@pytest.mark.parametrize("scale", [1e100, 1e160, 1e8, 1e-150])
+def test_scales_beyond_sense_are_refused(scale):
+    log = simulate(Environment(3, 6, seed=4), LinUCB(), 300, seed=4).log
+    with pytest.raises(InputError, match="rescale"):
+        TrackingObserver().fit(BanditLog(log.features.astype(float) * scale, log.offsets, log.chosen))
+
+
+def test_constants_and_logs_beyond_sense_are_refused():
+    log = simulate(Environment(3, 6, seed=4), LinUCB(), 300, seed=4).log
+    for ridge in (1e-300, 1e300):
+        with pytest.raises(InputError, match="ridge"):
+            TrackingObserver(ridge=ridge).fit(log)
+    with pytest.raises(InputError, match="nu is"):
+        TS(1e300)
+    with pytest.raises(InputError, match="no rounds"):
+        TrackingObserver().fit(log[:0])
+    assert TrackingObserver().fit(log).predict_proba(log[:0]).shape == (0,)
+
+
+def test_one_feature_has_a_sign():
+    observer = TrackingObserver().fit(simulate(Environment(1, 5, seed=1), LinUCB(), 500, seed=1).log)
+    assert observer.settled_round_ is not None
+    short = TrackingObserver(checkpoints=[]).fit(simulate(Environment(3, 5, seed=1), LinUCB(), 500, seed=1).log)
+    assert "no earlier checkpoint" in short.summary().words[1]

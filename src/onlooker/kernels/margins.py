@@ -137,6 +137,26 @@ def _strongest(values: Vector, reaches: Vector, arm: int, order: Index) -> int:
 
 
 @_compiled
+def same_row(features: Features, one: int, other: int) -> bool:
+    """Whether two arms have the same features: nobody could prefer one."""
+    j = 0
+    while j < features.shape[1] and features[one, j] == features[other, j]:
+        j += 1
+    return bool(j == features.shape[1])
+
+
+@_compiled
+def _is_twin(features: Features, first: int, order: Index, place: int, values: Vector) -> bool:
+    """Whether a stronger rival, or one as strong before it, has the same features."""
+    before = place - 1
+    while before >= 0 and values[order[before]] == values[order[place]]:
+        if same_row(features, first + order[before], first + order[place]):
+            return True
+        before -= 1
+    return False
+
+
+@_compiled
 def _margins(
     features: Features,
     first: int,
@@ -157,7 +177,10 @@ def _margins(
     d = len(belief.mean)
     plain, seen, turned = np.empty((len(order), d)), np.empty((len(order), d)), np.empty((len(order), d))
     count = 0
-    for k in order:
+    for place in range(len(order)):
+        k = order[place]
+        if model.jitter == 0.0 and _is_twin(features, first, order, place, values):
+            continue
         for j in range(d):
             plain[count, j] = np.float64(features[first + arm, j]) - np.float64(features[first + k, j])
             seen[count, j] = plain[count, j]
@@ -168,6 +191,7 @@ def _margins(
                 seen[count, j] -= model.shrink * turned[count, j]
         variance = times(belief.spread, seen[count], carried[count]) + own + 2.0 * model.jitter
         margin = values[arm] - values[k]
+        # No variance is left between arms with the same features.
         if variance <= 0.0 or margin > CUT * math.sqrt(variance):
             continue
         means[count] = margin
@@ -267,13 +291,21 @@ def room(offsets: Index, start: int, stop: int, d: int) -> Scratch:
 @_compiled
 def beats_all(
     features: Features, first: int, n_arms: int, arm: int, model: Model, belief: Belief, at: Scratch
-) -> tuple[float, int]:
-    """Probability that `arm` has the best score of its round, and how many rivals were close; `at` has the rest."""
+) -> tuple[float, int, int]:
+    """Probability that `arm` has the best score, how many rivals were close, and how many arms share that score.
+
+    Arms with the same features do, unless each has noise of its own. `at` has what the margins told.
+    """
     rivals = _strongest(at.values[:n_arms], at.reaches[:n_arms], arm, at.order)
     count = _margins(
         features, first, arm, at.order[:rivals], at.values, model, belief, at.means, at.covariance, at.carried
     )
-    return math.exp(_condition(count, at.means, at.covariance, at.shifts, at.drops)), count
+    twins = 1
+    if model.jitter == 0.0:
+        for k in range(n_arms):
+            if k != arm and at.values[k] == at.values[arm] and same_row(features, first + k, first + arm):
+                twins += 1
+    return math.exp(_condition(count, at.means, at.covariance, at.shifts, at.drops)), count, twins
 
 
 @_compiled
@@ -285,6 +317,7 @@ def all_arms(
     for arm in range(n_arms):
         probabilities[arm] = 0.0
         if at.values[best] - at.values[arm] <= max(at.reaches[arm], at.reaches[best]):
-            probabilities[arm], _ = beats_all(features, first, n_arms, arm, model, belief, at)
+            probability, _, twins = beats_all(features, first, n_arms, arm, model, belief, at)
+            probabilities[arm] = probability / twins
             total += probabilities[arm]
     return total

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
-from onlooker.kernels.margins import Belief, Model, all_arms, beats_all, fill_values, inner, room, times
+from onlooker.kernels.margins import Belief, Model, all_arms, beats_all, fill_values, inner, room, same_row, times
 from onlooker.types import Features, Index, Matrix, Vector
 
 BINS = 10
@@ -89,8 +89,8 @@ def follow(
     """Follow the learner through the rounds `start` to `stop - 1`, which are its rounds `before + start` and on.
 
     Fills for each of them, counted from 0, the log-probability of its pick given all earlier ones and the probability
-    that it was a lapse. In every CHECKED-th round `tally`, shape (4, BINS), takes in the probability p of the likeliest
-    arm, whether it was picked, p (1 - p), and one: in the column of p's bin.
+    that it was a lapse. In every CHECKED-th round `tally`, shape (4, BINS), takes in the probability p of the best arm
+    or those like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
     """
     at = room(offsets, start, stop, features.shape[1])
     for t in range(start, stop):
@@ -98,13 +98,15 @@ def follow(
         best = fill_values(features, first, pick, model, belief, at.values[:n_arms], at.reaches[:n_arms])
         checked = (before + t) % CHECKED == 0 and n_arms > 1
         if checked and best != pick:
-            probability, _ = beats_all(features, first, n_arms, best, model, belief, at)
-            _count_in(tally, (1.0 - model.lapse) * probability + model.lapse / n_arms, 0.0)
-        probability, count = beats_all(features, first, n_arms, pick, model, belief, at)
-        total = (1.0 - model.lapse) * probability + model.lapse / n_arms
+            probability, _, twins = beats_all(features, first, n_arms, best, model, belief, at)
+            hit = 1.0 if twins > 1 and same_row(features, first + best, first + pick) else 0.0
+            _count_in(tally, (1.0 - model.lapse) * probability + model.lapse * twins / n_arms, hit)
+        probability, count, twins = beats_all(features, first, n_arms, pick, model, belief, at)
         if checked and best == pick:
-            _count_in(tally, total, 1.0)
-        weight = (1.0 - model.lapse) * probability / total if total > 0.0 else 0.0
+            _count_in(tally, (1.0 - model.lapse) * probability + model.lapse * twins / n_arms, 1.0)
+        kept = (1.0 - model.lapse) * probability / twins
+        total = kept + model.lapse / n_arms
+        weight = kept / total if total > 0.0 else 0.0
         log_probabilities[t - start] = math.log(max(total, 1e-300))
         lapses[t - start] = 1.0 - weight
         if count and weight > 0.0:
@@ -124,4 +126,5 @@ def pick_probabilities(
         these = probabilities[first - offsets[start] : first - offsets[start] + n_arms]
         total = all_arms(features, first, best, model, belief, at, these)
         for arm in range(n_arms):
-            these[arm] = (1.0 - model.lapse) * these[arm] / total + model.lapse / n_arms
+            kept = these[arm] / total if total > 0.0 else 1.0 / n_arms
+            these[arm] = (1.0 - model.lapse) * kept + model.lapse / n_arms

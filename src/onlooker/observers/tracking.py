@@ -72,7 +72,8 @@ class TrackingObserver(Observer):
     exploration_
         The way to explore that was told or found.
     evidence_
-        Log-probability of the picks that decided, by family, averaged over its constant.
+        Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
+        after a quarter of them was left there: its evidence is at most the one given.
     fits_, misfit_
         Whether the predicted pick probabilities are borne out, and how far off they are on average, beyond chance.
     path_
@@ -151,7 +152,7 @@ class TrackingObserver(Observer):
             pick_probabilities(log.features, log.offsets, *block, model, belief, found)
             return found
 
-        return np.concatenate(list(ordered_map(of, ragged.blocks(log.offsets, log.n_features))))
+        return np.concatenate([np.empty(0), *ordered_map(of, ragged.blocks(log.offsets, log.n_features))])
 
     def summary(self, level: float = 0.95) -> TrackingSummary:
         """The answers in figures and in words; print it, or take `to_dict()`."""
@@ -180,11 +181,13 @@ class TrackingObserver(Observer):
             ),
             level=level,
             n_rounds=self.n_rounds_,
+            decided_on=self._monitor.decided_on,
             families=self._families(),
             fits=self.fits_,
             misfit=self.misfit_,
             foreseen=self._monitor.follower.foreseen,
             settled_round=self.settled_round_,
+            n_checkpoints=len(self.path_.rounds),
             scale=length,
             warnings=self.warnings_,
         )
@@ -230,7 +233,7 @@ class TrackingObserver(Observer):
                 # They were given when the state was saved, and are in `warnings_`.
                 warnings.simplefilter("ignore", OnlookerWarning)
                 return observer._learn(monitor)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise InputError(f"{path}: is damaged, its values do not make up a state: save it anew") from error
 
     def _fresh(self, log: BanditLog) -> Monitor:
@@ -238,10 +241,12 @@ class TrackingObserver(Observer):
         if not (automatic or isinstance(self.exploration, Exploration)):
             known = ", ".join(f"{name}(...)" for name in FAMILIES)
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
+        if not log.n_rounds:
+            raise InputError("the log has no rounds: there is nothing to follow")
         self._named = (log.feature_names, log.categories)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
-            ridge=as_number(self.ridge, "ridge", above=0.0),
+            ridge=as_number(self.ridge, "ridge", least=1e-9, most=1e9),
             n_features=log.n_features,
             checkpoints=as_checkpoints(self.checkpoints),
         )

@@ -24,7 +24,7 @@ class Family:
     high: float
     """Largest plausible constant."""
     evidence: float
-    """Log-probability of the picks that decided, averaged over the constant."""
+    """Log-probability of the picks that decided, averaged over the constant; of one that was left early, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -40,6 +40,8 @@ class TrackingSummary:
     """Coverage that the intervals aim for."""
     n_rounds: int
     """Rounds followed."""
+    decided_on: int
+    """How many of them decided on the family."""
     families: tuple[Family, ...]
     """By falling evidence."""
     fits: bool
@@ -49,7 +51,9 @@ class TrackingSummary:
     foreseen: float
     """Share of picks that were the likeliest arm, given the picks before."""
     settled_round: int | None
-    """Since when the estimate has not moved beyond its own noise; None if it still does."""
+    """Since when the estimate has not moved beyond its own noise; None if it still does, or nothing can be compared."""
+    n_checkpoints: int
+    """How many estimates were compared."""
     scale: float
     """Length of theta in units of the reward noise; picks tell it only roughly, so it has no interval."""
     warnings: tuple[str, ...]
@@ -86,7 +90,7 @@ class TrackingSummary:
     def _exploring(self) -> str:
         best = self.families[0]
         if best.name == "Lapse" and best.strength >= 1.0:
-            return "No preference was found: the picks look uniform."
+            return f"No preference was found: the first {self.decided_on} picks look uniform."
         about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}{UNITS[best.name]}"
         if best.low < best.high:
             about += f" ({best.low:.3g} to {best.high:.3g} are plausible)"
@@ -99,6 +103,8 @@ class TrackingSummary:
         return f"It explores by {about}; log-evidence {self.margin:.1f} {sure} {second.words}."
 
     def _settling(self) -> str:
+        if self.n_checkpoints < 2:
+            return "There is no earlier checkpoint to tell whether its estimate still moves."
         if self.settled_round is None:
             return "Its estimate was still moving beyond its own noise at the end."
         if self.settled_round <= 1:

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from onlooker.checks import as_number
 
+LARGEST = 1e9
+"""Constants beyond this, or below its inverse, are no way to explore."""
+
 
 @dataclass(frozen=True)
 class UCB:
@@ -27,7 +30,7 @@ class UCB:
     """Width of the bonus, in units of the reward noise."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", as_number(self.alpha, "alpha", least=0.0))
+        object.__setattr__(self, "alpha", as_number(self.alpha, "alpha", least=0.0, most=LARGEST))
 
     @property
     def strength(self) -> float:
@@ -54,7 +57,7 @@ class TS:
     """Scale of the covariance, in units of the squared reward noise."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nu", as_number(self.nu, "nu", above=0.0))
+        object.__setattr__(self, "nu", as_number(self.nu, "nu", least=1 / LARGEST, most=LARGEST))
 
     @property
     def strength(self) -> float:
@@ -106,7 +109,9 @@ class Softmax:
     """In units of the reward noise."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "temperature", as_number(self.temperature, "temperature", above=0.0))
+        object.__setattr__(
+            self, "temperature", as_number(self.temperature, "temperature", least=1 / LARGEST, most=LARGEST)
+        )
 
     @property
     def strength(self) -> float:

@@ -235,6 +235,8 @@ class Follower:
         for array in arrays.values():
             if array.ndim == 2 and not _is_covariance(array):
                 raise ValueError("a covariance has negative variances")
+        if (arrays["largest"] <= 0).any() or not (np.array(values["tally"]) >= 0).all():
+            raise ValueError("a bound or a count is negative")
         path = [Checkpoint.from_dict(one) for one in values["path"]]
         for one in path:
             finite_like(arrays["mean"], one.theta)
@@ -265,9 +267,9 @@ def as_checkpoints(values: Sequence[Any] | None) -> tuple[int, ...] | None:
 
 
 def finite_like(array: Matrix, values: Any) -> Matrix:
-    """Finite numbers in the same shape."""
+    """Numbers in the same shape, none so large that its square is not finite."""
     found = np.array(values, dtype=np.float64)
-    if found.shape != array.shape or not np.isfinite(found).all():
+    if found.shape != array.shape or not (np.abs(found) < 1e150).all():
         raise ValueError(f"an array of shape {array.shape} was kept as {found.shape}")
     return found
 

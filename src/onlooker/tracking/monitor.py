@@ -14,7 +14,7 @@ import numpy as np
 
 from onlooker.checks import as_number, as_whole
 from onlooker.errors import InputError
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, feature_labels
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
 from onlooker.tracking.follower import Assumption, Follower, as_checkpoints, finite_like
 from onlooker.tracking.tuning import Tuned, mean_square, tune
@@ -25,6 +25,10 @@ DECIDING = 2000
 """Rounds that decide."""
 GROWTH = 2**0.5
 """While there are fewer, the decision is made anew whenever their number has grown by this factor."""
+LONGEST = 32_000
+"""Rounds after which picks that still look uniform are taken to be so for good."""
+LARGEST = 1e6
+"""Lengths of features, and ratios to the ridge's square root, beyond which sums of squares lose their small digits."""
 NO_PREFERENCE = 0.01
 """Picks are taken for uniform unless a test rejects that at this level."""
 
@@ -80,12 +84,20 @@ class Monitor:
             self._follower.follow(log, progress)
             return
         rounds = log if self.waiting is None else _joined(self.waiting, log)
-        size = _deciding(rounds.n_rounds)
-        if size != self.decided_on:
-            self._decide(rounds[:size])
+        fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
+        if not self._is_settled() and fresh:
+            _check_scale(rounds, self.ridge)
+            for size in fresh:
+                self._decide(rounds[:size])
+                if self._is_settled():
+                    break
             log = rounds
         self.follower.follow(log, progress)
-        self.waiting = rounds if rounds.n_rounds < DECIDING else None
+        self.waiting = None if self._is_settled() or rounds.n_rounds >= LONGEST else rounds
+
+    def _is_settled(self) -> bool:
+        """Whether more rounds would not change the decision: enough of them, and a preference in them."""
+        return self.decided_on >= DECIDING and (len(self.families) == 1 or self.uniform <= NO_PREFERENCE)
 
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
@@ -144,12 +156,40 @@ def _family(kept: Any) -> str | Exploration:
     return FAMILIES[name](constant)
 
 
-def _deciding(n_rounds: int) -> int:
-    """How many of so many rounds decide: all that are needed, or the last step of the ladder that leads there."""
-    size = DECIDING
-    while size > max(n_rounds, 1):
-        size = int(size / GROWTH)
-    return max(size, 1)
+def _deciding(n_rounds: int) -> list[int]:
+    """Sizes at which to decide with so many rounds: the last step before there are enough, or all steps from then on.
+
+    Examples
+    --------
+    >>> _deciding(1500), _deciding(4500)
+    ([1414], [2000, 2828, 4000])
+    """
+    step = 0
+    while _size(step) > max(n_rounds, 1):
+        step -= 1
+    if step < 0:
+        return [_size(step)]
+    while _size(step + 1) <= min(n_rounds, LONGEST):
+        step += 1
+    return [_size(one) for one in range(step + 1)]
+
+
+def _size(step: int) -> int:
+    """Rounds of a step of the ladder; step 0 is where there are enough."""
+    return max(1, round(DECIDING * GROWTH**step))
+
+
+def _check_scale(log: BanditLog, ridge: float) -> None:
+    """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
+    spread, names = np.abs(log.features).max(axis=0), feature_labels(log.feature_names, log.n_features)
+    limit = LARGEST * max(1.0, ridge) ** 0.5
+    if float(spread.max()) > limit:
+        worst = int(spread.argmax())
+        raise InputError(f"feature {names[worst]!r} reaches {spread[worst]:.3g}, more than {limit:.3g}: rescale it")
+    if not (mean_square(log[:DECIDING]) / ridge) ** 0.5 >= 1 / LARGEST:
+        raise InputError(
+            f"the features are tiny beside a ridge of {ridge:g}: rescale them, or pass the learner's ridge"
+        )
 
 
 def _joined(first: BanditLog, second: BanditLog) -> BanditLog:

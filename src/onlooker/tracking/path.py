@@ -57,7 +57,7 @@ class Checkpoint:
             n_rounds=as_whole(values["n_rounds"], "a checkpoint", least=1),
             theta=np.array(values["theta"], dtype=np.float64),
             standard_error=np.array(values["standard_error"], dtype=np.float64),
-            noise=(as_number(trace, "a trace"), as_number(square, "a trace")),
+            noise=(as_number(trace, "a trace", least=0.0, most=1e150), as_number(square, "a trace", least=0.0)),
         )
 
 
@@ -127,10 +127,11 @@ def settled_round(checkpoints: Sequence[Checkpoint], level: float = 0.95) -> int
     settled = None
     for one in reversed(checkpoints[:-1]):
         trace, square = one.noise
-        if not (math.isfinite(trace) and square > 0.0):
-            break
-        freedom = trace**2 / square
-        bound = (trace + last.noise[0]) * float(chdtri(freedom, 1 - level)) / freedom
+        # A direction in one dimension is a sign: it has no noise.
+        bound = trace + last.noise[0]
+        if square > 0.0:
+            freedom = trace**2 / square
+            bound *= float(chdtri(freedom, 1 - level)) / freedom
         if float(np.sum((_unit(one.theta) - end) ** 2)) > bound:
             break
         settled = one.n_rounds

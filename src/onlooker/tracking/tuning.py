@@ -19,6 +19,7 @@ from onlooker.log import BanditLog
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
 from onlooker.tracking.follower import Assumption, Follower
+from onlooker.tracking.variation import within_rounds
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
@@ -43,7 +44,7 @@ class Tuned:
     assumption: Assumption
     """With its best constant."""
     evidence: float
-    """Log-probability of the picks, averaged over the constant."""
+    """Log-probability of the picks, averaged over the constant; of a family that was left early, at most this."""
     range: tuple[float, float]
     """Smallest and largest constant that was tried and has at least a twentieth of the best one's posterior."""
 
@@ -189,6 +190,5 @@ def _averaged(k: float, n: int, rate: float, weight: float) -> float:
 
 
 def mean_square(log: BanditLog) -> float:
-    """Of the length of picked feature rows."""
-    rows = log.features[log.chosen_rows].astype(np.float64, copy=False)
-    return float(np.mean(np.sum(rows * rows, axis=1))) or 1.0
+    """Of how far an arm's features are from their round's mean: what is the same for all arms sets no scale."""
+    return float(np.trace(within_rounds(log)[1])) / log.n_rounds or 1.0
