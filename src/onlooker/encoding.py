@@ -55,8 +55,11 @@ def place(row: int) -> str:
     return f"row {row + 1} (counting from 1, without the header)"
 
 
-def check_complete(column: Any, name: str, first_row: int = 0) -> None:
-    """Refuse a column that has gaps; `first_row` is the number of its first row in the file."""
+def check_complete(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> None:
+    """Refuse a column that has gaps; `first_row` is the number of its first row in the file.
+
+    Of a `part` of a column nobody knows how many gaps there are in all.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,10 +69,14 @@ def check_complete(column: Any, name: str, first_row: int = 0) -> None:
         gaps = pc.is_nan(column)
     row = -1 if gaps is None else pc.index(gaps, value=True).as_py()
     if row >= 0:
-        raise InputError(f"column {name!r}, {place(first_row + row)} is missing: fill it in or leave the round out")
+        count = pc.sum(gaps).as_py()
+        others = f", one of {count} such rows" if count > 1 and not part else ""
+        raise InputError(
+            f"column {name!r}, {place(first_row + row)} is missing{others}: fill it in or leave the round out"
+        )
 
 
-def level_counts(column: Any, name: str, first_row: int = 0) -> Counter[str]:
+def level_counts(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> Counter[str]:
     """How many rows have each level of a column.
 
     Examples
@@ -78,7 +85,7 @@ def level_counts(column: Any, name: str, first_row: int = 0) -> Counter[str]:
     >>> sorted(level_counts(pa.chunked_array([[1, 2, 1]]), "size").items())
     [('1', 2), ('2', 1)]
     """
-    check_complete(column, name, first_row)
+    check_complete(column, name, first_row, part=part)
     counts: Counter[str] = Counter()
     for chunk in column.chunks:
         levels, codes = _levels(chunk, name)
@@ -113,7 +120,7 @@ def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0, tell: bo
                 )
             kinds.append(field.type)
         if column.null_count:
-            check_complete(column, field.name, first_row)
+            check_complete(column, field.name, first_row, part=not tell)
     single = bool(kinds) and all(pa.types.is_float32(kind) for kind in kinds)
     shape = (len(table), len(encoding.feature_names))
     rows: Features = np.empty(shape, dtype=np.float32) if single else np.empty(shape, dtype=np.float64)

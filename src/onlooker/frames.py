@@ -136,7 +136,7 @@ def parts_of_table(
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
         _check_plain(column, name)
-        check_complete(column, name, first_row)
+        check_complete(column, name, first_row, part=adjacent)
     apart = [columns.round] if columns.by is None else [columns.by, columns.round]
     grouping = group_rounds([keys[name] for name in apart])
     if adjacent and grouping.order is not None:

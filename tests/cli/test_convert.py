@@ -114,10 +114,10 @@ def test_what_cannot_be_written_is_told_of_the_target(refused, tmp_path, log, mo
 
 def test_bad_input(refused, tmp_path, log):
     write_log(log, tmp_path / "in.parquet")
-    assert "known suffixes" in refused("convert", tmp_path / "in.parquet", tmp_path / "out.xlsx")
+    assert "not written: write .csv" in refused("convert", tmp_path / "in.parquet", tmp_path / "out.xlsx")
     assert "not written" in refused("convert", tmp_path / "in.parquet", tmp_path / "out.tsv")
     assert "no such file" in refused("convert", tmp_path / "none.csv", tmp_path / "out.csv")
     assert "cannot be written" in refused("convert", tmp_path / "in.parquet", tmp_path / "none" / "out.csv")
-    assert "no option 'features'" in refused("convert", tmp_path / "in.parquet", tmp_path / "o.csv", "--feature", "a")
+    assert "no option --feature:" in refused("convert", tmp_path / "in.parquet", tmp_path / "o.csv", "--feature", "a")
     assert "policy.json" in refused("convert", tmp_path / "in.parquet", tmp_path / "o.csv", "--like", "policy.json")
     assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]

@@ -92,4 +92,4 @@ def test_shared_features_and_positions_of_other_tools(run, refused, tmp_path, da
     assert ran.code == 0, ran.err
     assert 0 < json.loads(ran.out)["n_rounds"] < 10_000
     assert "has no rounds of position 0" in refused("fit", data_folder / "obd" / "random" / "women", "--position", "0")
-    assert "VW text has no option 'position'" in refused("fit", path, "--position", "1")
+    assert "VW text has no option --position" in refused("fit", path, "--position", "1")

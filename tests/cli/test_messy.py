@@ -2,6 +2,8 @@
 
 import pytest
 
+from onlooker import LinearPolicy
+
 
 @pytest.fixture
 def csv(tmp_path):
@@ -19,3 +21,75 @@ def test_outcomes_are_said_to_be_read_past(run, csv, tmp_path):
     assert "read past: 'Reward', 'cost'" in run("convert", path, out).out
     assert "read past: 'Reward'; 2 features: 'price', 'cost=4'" in run("convert", path, out, "--category", "cost").out
     assert "read past" not in run("convert", path, out, "--feature", "price").out
+
+
+def test_times_out_of_order_are_told_with_the_option_that_sorts(run, csv, tmp_path):
+    path = csv(
+        "round,chosen,price,time", *(f"{t},1,{t},2024-01-{day}\n{t},0,2,2024-01-{day}" for t, day in ((1, 20), (2, 19)))
+    )
+    ran = run("convert", path, tmp_path / "out.parquet")
+    assert "warning: 'time' looks like a time and is not in order: name it as --order-by\n" in ran.err
+    assert "not in order" not in run("convert", path, tmp_path / "out.parquet", "--order-by", "time").err
+
+
+def test_messages_name_the_options_of_the_command_line(refused, csv):
+    path = csv("round,chosen,price", "1,1,2", "1,0,3")
+    for option in ("--round", "--category", "--feature", "--order-by", "--arm"):
+        assert refused("fit", path, option, "nosuch").endswith(f"name it as {option}\n")
+    events = csv("0:1:0.5 | price:1", "| price:2", "", name="log.vw")
+    assert "no option --round: it takes --feature, --cross, --like" in refused("fit", events, "--round", "trip")
+    shared = csv("shared | age:3", "0:1:0.5 | price:1", "| price:2", "", name="log.vw")
+    assert "leave it out or pass --cross" in refused("fit", shared, "--feature", "age")
+
+
+def test_warnings_and_assumptions_name_them_too(run, csv, tmp_path):
+    shared = csv("shared | age:3", "0:1:0.5 | price:1", "| price:2", "", name="log.vw")
+    ran = run("convert", shared, tmp_path / "log.parquet")
+    assert "--cross multiplies them" in ran.err
+    assert "cross=True" not in ran.err
+
+
+def test_by_on_a_command_for_one_learner_says_where_it_is_known(refused, csv):
+    path = csv("round,chosen,price", "1,1,2", "1,0,3")
+    for command in ("fit", "track", "compare"):
+        assert "onlooker report LOG --by COLUMN, or read_logs in Python" in refused(command, path, "--by", "shop")
+
+
+def test_learners_that_share_round_ids_are_sent_to_by(refused, csv):
+    path = csv("round,chosen,price,time", "1,1,2,5", "1,0,3,5", "1,1,2,9", "1,0,3,9")
+    line = refused("fit", path, "--order-by", "time")
+    assert "a round happens at one time; if several learners share ids, tell them apart with --by" in line
+
+
+def test_outputs_that_cannot_be_written_are_told_what_can(refused, csv, tmp_path):
+    path = csv("round,chosen,price", "1,1,2", "1,0,3")
+    assert "is a folder: name a file in it to write" in refused("convert", path, tmp_path)
+    for name in ("out", "out.gz", "out.tsv", "out.html"):
+        for command in (("convert", path, tmp_path / name), ("simulate", "--out", tmp_path / name)):
+            line = refused(*command)
+            assert "is of a kind that is not written: write .csv, .csv.gz, " in line
+            assert ".tsv" not in line.partition("written: ")[2]
+    assert "write .csv, .csv.gz, .json" in refused("convert", path, tmp_path / "out.vw", "--long")
+
+
+def test_a_saved_policy_is_no_log(refused, tmp_path):
+    LinearPolicy([1.0], feature_names=["price"]).save(tmp_path / "policy.json")
+    assert "policy.json: this is a policy saved by onlooker, not a log" in refused("report", tmp_path / "policy.json")
+
+
+@pytest.mark.parametrize("text", ["round,chosen,größe\n1,1,2\n1,0,3\n", "round,chosen,x,y\n1,1,ü,1\n1,0,a,2\n"])
+def test_latin_1_is_told_to_be_saved_as_utf_8(refused, tmp_path, text):
+    (tmp_path / "log.csv").write_bytes(text.encode("latin-1"))
+    assert refused("fit", tmp_path / "log.csv").endswith("save it as UTF-8\n")
+
+
+def test_mistyped_lines_end_with_where_the_help_is(refused):
+    assert refused("foo").endswith(" See onlooker --help\n")
+    assert refused("fit").endswith(" See onlooker fit --help\n")
+
+
+def test_a_gap_says_how_many_there_are(refused, csv):
+    path = csv("round,chosen,price", "1,1,2", "1,0,", "2,1,", "2,0,3")
+    assert "row 2 (counting from 1, without the header) is missing, one of 2 such rows: " in refused("fit", path)
+    path = csv("round,chosen,price", "1,1,2", "1,0,", "2,1,2", "2,0,3")
+    assert "without the header) is missing: " in refused("fit", path)

@@ -246,12 +246,17 @@ def test_csv_decimal_commas_are_read_between_semicolons_and_refused_between_comm
     path = tmp_path / "log.csv"
     lines = ["round;chosen;price;size", "1;1;25,23;4", "1;0;-0,5;7", "2;1;3;1", "2;0;1e2;2"]
     path.write_text("\n".join([*lines[:-1], "2;0;100;2", ""]))
-    log = read(path)
-    assert log.feature_names == ("price", "size")
-    assert log.features.tolist() == [[25.23, 4], [-0.5, 7], [3, 1], [100, 2]]
+    (tmp_path / "log.tsv").write_text(path.read_text().replace(";", "\t"))
+    for log in (read(path), read(tmp_path / "log.tsv")):
+        assert log.feature_names == ("price", "size")
+        assert log.features.tolist() == [[25.23, 4], [-0.5, 7], [3, 1], [100, 2]]
     path.write_text("\n".join(line.replace(",", ".") for line in lines))
     assert read(path).features[:, 0].tolist() == [25.23, -0.5, 3, 100]
     path.write_text('round,chosen,price,size\n1,1,"7",4\n1,0,"25,23",7\n')
     for options in ({}, {"features": ["price", "size"]}):
-        with pytest.raises(InputError, match=r"column 'price', row 2 .*is '25,23': write numbers with points, not commas"):
+        with pytest.raises(
+            InputError, match=r"column 'price', row 2 .*is '25,23': write numbers with points, not commas"
+        ):
             read(path, **options)
+    path.write_text("round;chosen;price;tags\n1;1;2.5;3,4\n1;0;2.25;4,7\n")
+    assert read(path, categories=["tags"]).features.tolist() == [[2.5, 0], [2.25, 1]]

@@ -268,13 +268,14 @@ def with_parts(**parts):
 @pytest.mark.parametrize(
     ("log", "name", "message"),
     [
-        (LOG, "log.xlsx", "known suffixes"),
+        (LOG, "log.xlsx", "of a kind that is not written: write .csv, .csv.gz"),
         (LOG, "none/log.csv", "cannot be written"),
         (LOG[:0], "log.parquet", "the log has no rounds"),
         (LOG[:0], "log.csv", "the log has no rounds"),
         (with_parts(round_ids=["a", "a"]), "log.csv", "round id 'a' stands for 2 rounds"),
         (with_parts(feature_names=["a", "chosen", "b"]), "log.csv", "a feature called 'chosen': rename it"),
         (with_parts(feature_names=["a", "reward", "b"]), "log.csv", "a feature called 'reward': rename it"),
+        (with_parts(feature_names=["a", "Cost", "b"]), "log.csv", "a feature called 'Cost': rename it"),
         (with_parts(round_ids=np.array(["a", None], dtype=object)), "log.parquet", "round_ids has a missing id"),
         (with_parts(round_ids=np.array(["a", 1], dtype=object)), "log.parquet", "round_ids cannot be written"),
         (with_parts(round_ids=np.array([2**70, 1], dtype=object)), "log.parquet", "round_ids cannot be written"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import BanditLog, InputError, LinearPolicy, read_log, write_log
-from onlooker.errors import SharedFeaturesWarning, UnseenCategoryWarning
+from onlooker.errors import MixedFeatureWarning, SharedFeaturesWarning, UnseenCategoryWarning
 from onlooker.formats import sparse_rows
 from strategies import plains
 
@@ -275,3 +275,15 @@ def test_the_same_log_compresses_to_the_same_bytes(tmp_path):
         write_log(log, tmp_path / name)
     assert (tmp_path / "a.vw.gz").read_bytes() == (tmp_path / "b.vw.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.vw.gz").read_bytes()) == b"0:0:1 | x0:1.0 x1:0.0\n| x1:1.0\n\n"
+
+
+def test_a_feature_that_mixes_numbers_and_text_is_told(tmp_path):
+    path = tmp_path / "log.vw"
+    path.write_text("0:1:0.5 | price:1 size:2\n| price:2 size:2\n\n0:1:0.5 | price:abc size:4\n| price:2 size:3\n")
+    with pytest.warns(MixedFeatureWarning, match="line 4 has 'abc' as its 'price', which is a number before"):
+        read_log(path)
+    path.write_text("0:1:0.5 | price:cheap size:2\n| price:dear size:1\n\n0:1:0.5 | price:2 size:4\n| price:dear\n")
+    with pytest.warns(MixedFeatureWarning, match="line 4 has a number as its 'price', which is text before"):
+        read_log(path)
+    # What is not read may be as it likes.
+    assert read_log(path, features=["size"]).feature_names == ("size",)

@@ -15,6 +15,7 @@ from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
 from onlooker.cli.track import track
+from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -44,9 +45,9 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
-        _fail(" ".join(error.format_message().split()))
+        _fail(" ".join(error.format_message().split()) + _advice(error))
     except OnlookerError as error:
-        _fail(str(error))
+        _fail(in_flags(str(error)))
     except MemoryError:
         _fail("this needs more memory than there is: use fewer rounds, arms or features")
     except (click.Abort, KeyboardInterrupt):
@@ -56,7 +57,16 @@ def main() -> None:
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """A warning is one line, like an error."""
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {in_flags(str(message))}", err=True)
+
+
+def _advice(error: click.ClickException) -> str:
+    """Where to read on after a mistyped line."""
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--by":
+        return " Several learners in one file: onlooker report LOG --by COLUMN, or read_logs in Python."
+    if isinstance(error, click.UsageError):
+        return f" See {error.ctx.command_path if error.ctx else 'onlooker'} --help"
+    return ""
 
 
 def _fail(message: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.cli.wording import in_flags
 from onlooker.errors import ColumnsLeftOutWarning, OnlookerWarning
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _left_out() -> Iterator[list[str]]:
         yield told
     for warning in caught:
         if issubclass(warning.category, ColumnsLeftOutWarning):
-            told.append(str(warning.message))
+            told.append(in_flags(str(warning.message)))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 

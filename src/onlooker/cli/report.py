@@ -13,6 +13,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
+from onlooker.cli.wording import flag, in_flags
 from onlooker.errors import OnlookerWarning
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[st
             logs = {"": log}
     for one in caught:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return logs, assumed, [str(one.message) for one in caught if issubclass(one.category, OnlookerWarning)]
+    return logs, assumed, [in_flags(str(one.message)) for one in caught if issubclass(one.category, OnlookerWarning)]
 
 
 def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> str:
@@ -87,7 +88,7 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> st
         words = ["onlooker", "fit", path, "--out", "policy.json"]
         for option, value in given.items():
             for one in value if isinstance(value, tuple) else (value,):
-                words += [_FLAGS.get(option, f"--{option.replace('_', '-')}"), one]
+                words += [flag(option), one]
         return f"$ {shlex.join(words)}"
     like = given.pop("like", None)
     arguments = [
@@ -105,7 +106,3 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> st
             'SuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")',
         )
     )
-
-
-_FLAGS = {"features": "--feature", "categories": "--category"}
-"""Options whose flags are not their names."""

@@ -36,8 +36,10 @@ def simulate(
     from onlooker.environment import Environment
     from onlooker.files import write_text
     from onlooker.formats import write_log
+    from onlooker.formats.registry import check_writable
     from onlooker.metrics import direction_error
 
+    check_writable(out)
     player = options.make_learner(learner, settings)
     environment = Environment(**world, seed=seed)
     prepare_kernels()

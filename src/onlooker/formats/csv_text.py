@@ -15,7 +15,6 @@ _NUMBER = {
     mark: rf"^\s*[-+]?(\d+{one}?\d*|{one}\d+)([eE][-+]?\d+)?\s*$" for mark, one in {".": r"\.", ",": ","}.items()
 }
 """What a number looks like, by its decimal mark."""
-_COMMAS = r"^\s*[-+]?\d+(,\d+)?\s*$"
 _LED_BY_ZERO = r"^\s*[-+]?0\d"
 """Ids may look like that, numbers do not."""
 
@@ -30,27 +29,32 @@ def stray(column: Any, mark: str) -> int:
     return row
 
 
-def has_commas(column: Any) -> bool:
-    """Whether text is nothing but numbers and gaps, and some of the numbers have a decimal comma."""
+def has_mark(column: Any, mark: str) -> bool:
+    """Whether text is nothing but numbers and gaps, and some of the numbers have this decimal mark.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> has_mark(pa.array(["25,23", "7", ""]), ","), has_mark(pa.array(["25,23", "b"]), ",")
+    (True, False)
+    """
     import pyarrow.compute as pc
 
-    if pc.index(pc.match_substring(column, ","), value=True).as_py() < 0:
+    if pc.index(pc.match_substring(column, mark), value=True).as_py() < 0:
         return False
     filled = column.filter(pc.not_equal(column, ""))
-    return bool(pc.all(pc.match_substring_regex(filled, _COMMAS)).as_py())
+    return bool(pc.all(pc.match_substring_regex(filled, _NUMBER[mark])).as_py())
 
 
 def check_commas(column: Any, name: str) -> None:
     """Numbers with decimal commas are no text: as such they would be lost, or made a category."""
     import pyarrow.compute as pc
 
-    if has_commas(column):
+    if has_mark(column, ","):
         comma = pc.index(pc.match_substring(column, ","), value=True).as_py()
         found = column[comma].as_py()[:40]
-        raise InputError(
-            f"column {name!r}, {place(comma)} is {found!r}: write numbers with points, not commas, or part the columns "
-            "by semicolons"
-        )
+        remedy = "write numbers with points, not commas, or name it as a category"
+        raise InputError(f"column {name!r}, {place(comma)} is {found!r}: {remedy}")
 
 
 def check_text(column: Any, name: str, mark: str) -> None:

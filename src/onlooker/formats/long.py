@@ -124,7 +124,9 @@ def check_text(table: Any) -> None:
             try:
                 column.validate(full=True)
             except pa.ArrowInvalid as error:
-                raise InputError(f"column {name!r} is not text in UTF-8 ({one_line(error)}): write it anew") from error
+                raise InputError(
+                    f"column {name!r} is not text in UTF-8 ({one_line(error)}): save it as UTF-8"
+                ) from error
 
 
 def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:

@@ -12,11 +12,13 @@ from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes, open_text
-from onlooker.formats.csv_text import check_commas, check_text, has_commas, led_by_zero, stray, without_blanks
+from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
 from onlooker.formats.format import one_line
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
+
+_NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
 class CsvSource:
@@ -174,10 +176,11 @@ class CsvSource:
 
     @property
     def _decimal_mark(self) -> str:
-        """A comma where semicolons part the columns and the numbers of some column have one, else a point."""
+        """A comma where some column has numbers with one and none has a point, nor commas part the columns."""
         if self._mark is None:
-            columns = self._head_as_text().columns if self._delimiter == ";" else []
-            self._mark = "," if any(map(has_commas, columns)) else "."
+            columns = self._head_as_text().columns if self._delimiter != "," else []
+            commas = any(has_mark(column, ",") for column in columns)
+            self._mark = "," if commas and not any(has_mark(column, ".") for column in columns) else "."
         return self._mark
 
     def _head_as_text(self) -> Any:
@@ -241,13 +244,15 @@ def _header(path: Path) -> tuple[list[str], str]:
             with open_text(path) as file:
                 parted.append((next(csv.reader(file, delimiter=delimiter), []), delimiter))
         except UnicodeDecodeError as error:
-            raise InputError("is not text in UTF-8: save it as CSV in that encoding") from error
+            raise InputError(_NOT_UTF8) from error
         except csv.Error as error:
             raise InputError(f"cannot be read as CSV ({error}): its first line should name the columns") from error
     return max(parted, key=lambda part: len(part[0]))
 
 
 def _unreadable(error: Exception) -> InputError:
+    if "invalid UTF8" in str(error):
+        return InputError(_NOT_UTF8)
     return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
 
 

@@ -118,7 +118,7 @@ class LongScan:
                 self._kinds[name].see(table[name].combine_chunks())
             for name, counts in levels.items():
                 if name in wanted or len(counts) <= MANY:
-                    counts.update(level_counts(table[name], name, row))
+                    counts.update(level_counts(table[name], name, row, part=True))
             for name, seen in falls.items():
                 seen.see(table[name].combine_chunks())
             row += len(batch)

@@ -1,6 +1,8 @@
 """Which formats there are, and which of them a path is in: the suffix narrows them down, the content decides."""
 
 import inspect
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from onlooker.formats import (
     vw_text,
     yahoo_r6a,
 )
+from onlooker.formats.compressed import head
 from onlooker.formats.format import Format, named
 
 FORMATS: tuple[Format, ...] = (
@@ -39,6 +42,7 @@ FORMATS: tuple[Format, ...] = (
 
 _COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")
 _LISTS = ("features", "categories")
+_SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
 
 
 def find_format(path: Path) -> Format:
@@ -53,16 +57,19 @@ def find_format(path: Path) -> Format:
         raise InputError("there is no such file: check the path")
     if path.is_file() and not path.stat().st_size:
         raise InputError("is empty: it should hold a log")
+    if path.is_file():
+        _check_log(path)
     return next((one for one in candidates[:-1] if one.recognises(path)), candidates[-1])
 
 
 def find_writer(path: Path, *, long: bool = False) -> Format:
     """The format that writes files of this name; `long` asks for one row per offered arm."""
-    formats = [one for one in _candidates(path) if one.write is not None]
-    if long:
-        formats = [one for one in formats if one.name.startswith("long")]
+    if path.is_dir():
+        raise InputError("is a folder: name a file in it to write")
+    writers = [one for one in FORMATS if one.write is not None and (not long or one.name.startswith("long"))]
+    formats = [one for one in writers if path.name.lower().endswith(one.suffixes)]
     if not formats:
-        raise InputError("is of a kind that is not written: write .parquet, .csv or .jsonl")
+        raise InputError(f"is of a kind that is not written: write {_suffixes(writers)}")
     return formats[0]
 
 
@@ -88,6 +95,17 @@ def _candidates(path: Path) -> list[Format]:
     name = path.name.lower()
     candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
     if not candidates:
-        known = sorted({suffix for one in FORMATS for suffix in one.suffixes})
-        raise InputError(f"has none of the known suffixes {', '.join(known)}: convert or rename it")
+        raise InputError(f"has none of the known suffixes {_suffixes(FORMATS)}: convert or rename it")
     return candidates
+
+
+def _suffixes(formats: Iterable[Format]) -> str:
+    return ", ".join(sorted({suffix for one in formats for suffix in one.suffixes}))
+
+
+def _check_log(path: Path) -> None:
+    """Refuse what onlooker saved besides logs."""
+    saved = _SAVED.match(head(path, 200)) if path.suffix.lower() == ".json" else None
+    if saved is not None:
+        kind = "policy" if saved[1] == b"policy" else "state of tracking"
+        raise InputError(f"this is a {kind} saved by onlooker, not a log: name the log that it came from")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onlooker import ragged
 from onlooker.categories import Encoded, Encoding
 from onlooker.encoding import some
-from onlooker.errors import InputError, SharedFeaturesWarning
+from onlooker.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
@@ -70,6 +70,7 @@ class SparseLog:
             raise InputError("holds no rounds: nothing was offered")
         offsets = np.array(self._offsets, dtype=np.int64)
         self._check_features()
+        self._warn_of_mixtures()
         names, table, categories = self._table(offsets)
         log = BanditLog(
             table,
@@ -93,6 +94,17 @@ class SparseLog:
                     "leave it out or pass cross=True"
                 )
             check_columns([*here, *common], {"features": name})
+
+    def _warn_of_mixtures(self) -> None:
+        for rows in (self.arms, self.shared):
+            for name, (line, found) in rows.mixed().items():
+                kind = "text" if found == "a number" else "a number"
+                warnings.warn(
+                    f"line {line} has {found} as its {name!r}, which is {kind} before: mend it, or the feature becomes "
+                    "a number and a category besides",
+                    MixedFeatureWarning,
+                    stacklevel=4,
+                )
 
     def _warn_of_shared(self) -> None:
         common = self.shared.columns.names()

@@ -134,6 +134,25 @@ class SparseRows:
         told = {column: known for column, known in categories.items() if len(known) > 1}
         return Layout([*map(name_of, keys)], places, told)
 
+    def mixed(self) -> dict[str, tuple[int, str]]:
+        """Features that are numbers here and text there: the first line that differs, and what it has."""
+        self._pack()
+        text: dict[str, bool] = {}
+        others: dict[str, dict[int, str]] = {}
+        for key, number in self.columns.items():
+            column, is_text = column_of(key), not isinstance(key, str)
+            if number >= 0 and text.setdefault(column, is_text) != is_text:
+                others.setdefault(column, {})[number] = "a number" if isinstance(key, str) else repr(key[1][:40])
+        found: dict[str, tuple[int, str]] = {}
+        for column, odd in others.items():
+            for sizes, numbers, _, lines in self._parts:
+                cells = np.flatnonzero(np.isin(numbers, list(odd)))
+                if len(cells):
+                    row = int(np.searchsorted(np.cumsum(sizes), cells[0], side="right"))
+                    found[column] = (int(lines[row]), odd[int(numbers[cells[0]])])
+                    break
+        return found
+
     def layout_like(self, names: Sequence[str], categories: Categories) -> Layout:
         """These columns and categories, whatever appeared."""
         self._pack()
