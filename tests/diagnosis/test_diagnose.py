@@ -236,3 +236,85 @@ def test_as_words_and_as_json(offers, expert):
     document = json.loads(json.dumps(found.to_dict()))
     assert document["verdict"] == "settled"
     assert document["bins"][3]["own"]["value"] == found.bins[3].own.value
+
+
+def drawn(n_rounds, flat=slice(0)):
+    """Best arms of one fixed taste; no feature differs within the rounds `flat`."""
+    X = np.random.default_rng(0).normal(size=(n_rounds, 5, 3))
+    X[flat] = 0
+    return BanditLog.from_dense(X, (X @ [1.0, 2.0, -1.0]).argmax(axis=1))
+
+
+def test_picks_that_balance_to_the_last_have_no_preference():
+    with np.errstate(all="raise"):
+        found = diagnose(BanditLog.from_dense(np.tile([[[1.0], [0.0]]], (200, 1, 1)), np.arange(200) % 2))
+    assert found.verdict == "no preference found"
+    assert [test.hypothesis for test in found.tests if "final policy" in test.hypothesis] == []
+
+
+@pytest.mark.parametrize(
+    ("n_rounds", "flat"), [(400, slice(300, None)), (2000, slice(1500, None)), (2000, slice(600, 1000))]
+)
+def test_rounds_of_arms_alike_are_left_out(n_rounds, flat):
+    log = drawn(n_rounds, flat)
+    with np.errstate(all="raise"):
+        found = diagnose(log)
+    kept = np.delete(np.arange(n_rounds), flat)
+    alone = diagnose(log[kept])
+    assert (found.verdict, found.from_start) == ("settled", True)
+    assert found.n_choices == len(kept)
+    assert found.notes[0].startswith(f"{n_rounds - len(kept)} rounds offer arms that no feature tells apart")
+    assert [b.own for b in found.bins] == [b.own for b in alone.bins]
+    assert all(np.isfinite([block.share.low, block.share.high, block.fitted]).all() for block in found.stability)
+
+
+def test_arms_that_differ_by_rounding_are_alike():
+    X = drawn(1000, slice(300, 500)).features.reshape(1000, 5, 3) + 0.1
+    X[300:500, 1] += 2e-17
+    X[300:500, 2] = np.nextafter(0.1, 1)
+    found = diagnose(BanditLog.from_dense(X, (X @ [1.0, 2.0, -1.0]).argmax(axis=1)))
+    assert found.n_choices == 800
+
+
+@pytest.mark.parametrize("blind", [slice(600, 1000), slice(200, 1300), slice(1500, 2000)])
+@pytest.mark.parametrize("decisiveness", [1.0, 100.0])
+def test_a_feature_that_does_not_differ_for_a_while_is_no_drift(blind, decisiveness):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(2000, 5, 3))
+    X[blind, :, 1] = 0
+    picks = (decisiveness * X @ [1.0, 2.0, -1.0] + rng.gumbel(size=(2000, 5))).argmax(axis=1)
+    assert diagnose(BanditLog.from_dense(X, picks)).verdict == "settled"
+
+
+def test_a_jump_is_found_though_a_feature_does_not_differ_for_a_while(offers, noise):
+    X = offers.copy()
+    X[500:, :, 2] = 0
+    theta = np.where(np.arange(N)[:, None] < 900, THETA, -THETA)
+    found = diagnose(BanditLog.from_dense(X, (np.einsum("nkd,nd->nk", X, theta) + noise).argmax(axis=1)))
+    assert found.verdict == "drifting"
+    assert found.changed.low <= 900 <= found.changed.high
+
+
+def test_units_do_not_matter():
+    log = played(LinTS(), 4000, d=5)
+    plain = diagnose(log)
+    found = [
+        diagnose(BanditLog(log.features * np.float64(unit), log.offsets, log.chosen))
+        for unit in (1e-12, 1e-6, 1e-2, 1e6)
+    ]
+    for one in found:
+        assert (one.sentence, one.settled) == (found[0].sentence, found[0].settled)
+        # Usual units are left as they are, so that these are only about the same.
+        assert one.verdict == plain.verdict == "settled"
+        assert plain.settled.low <= one.settled.round <= plain.settled.high
+        assert one.bins[-1].late.value == pytest.approx(plain.bins[-1].late.value, abs=0.01)
+
+
+def test_tiny_p_values_are_bounds(offers):
+    settled = diagnose(BanditLog.from_dense(offers, (100 * offers @ THETA).argmax(axis=1)))
+    assert settled.tests[0].p_value < 1e-100
+    assert "p < 1e-100" in repr(settled)
+    committed = diagnose(played(ExploreThenCommit(600), 3000))
+    rise = committed.tests[2]
+    assert rise.p_value == rise.least_p == pytest.approx(1 / 1001)
+    assert f"largest z {rise.statistic:.2f}, p <= 0.001" in repr(committed)

@@ -6,11 +6,13 @@ from scipy.stats import kstest
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from onlooker.diagnosis import diagnose
-from onlooker.diagnosis.bins import difference, proportion
+from onlooker.diagnosis.bins import Estimate, difference, proportion
 from onlooker.diagnosis.change import _posterior
+from onlooker.diagnosis.choices import find_choices
 from onlooker.diagnosis.policies import Foretold, cross_foretell, edges, foretell, held_out_hits, imitate
 from onlooker.diagnosis.preference import find_preference
 from onlooker.diagnosis.settling import find_settling
+from onlooker.diagnosis.words import no_preference, unpredictable
 from onlooker.environment import Environment
 from onlooker.learners import LinUCB, UniformRandom
 from onlooker.log import BanditLog
@@ -132,3 +134,36 @@ def test_place_of_a_change():
     weights = np.exp(np.cumsum(evidence))
     inside = weights[low : high + 1].sum() / weights.sum()
     assert inside >= 0.95
+
+
+def test_sentences_bound_tiny_p_values():
+    guess = Estimate(0.3, 0.2, 0.4)
+    assert "(p < 1e-100)" in unpredictable(0.0, guess, 0.25, 0.95)
+    assert "(p = 2.0e-08)" in unpredictable(2e-8, guess, 0.25, 0.95)
+    assert "(p = 0.31)" in no_preference(0.31, guess, 0.25, 0.95)
+
+
+@pytest.mark.parametrize("blind", [slice(200, 400), slice(800, 1000)])
+def test_blocks_that_a_policy_says_nothing_about_do_not_count(blind):
+    rng = np.random.default_rng(0)
+    expected, chance = np.full(1000, 0.6), np.full(1000, 0.2)
+    given = rng.uniform(0.3, 0.9, size=1000)
+    given[blind] = expected[blind] = 0.2
+    with np.errstate(all="raise"):
+        found = find_settling(Foretold(hits=given > 0.5, given=given, expected=expected), chance, 0.95)
+    inside = np.zeros(1000, dtype=bool)
+    inside[blind] = True
+    assert np.array_equal(np.isnan(found.share), inside[found.bounds[:-1]])
+    assert np.isfinite(found.fitted).all()
+    assert np.nanmean(found.share) == pytest.approx(1, abs=0.1)
+    assert found.rise_p > 0.05
+
+
+def test_scaling_leaves_usual_features_alone(log):
+    found = find_choices(log)
+    assert np.array_equal(found.log.features, log[np.flatnonzero(log.n_arms > 1)].features)
+    assert found.one_arm == 0
+    X = np.random.default_rng(0).normal(size=(50, 4, 3)) * [1.0, 1e-5, 1e4]
+    scaled = find_choices(BanditLog.from_dense(X, np.zeros(50, dtype=int))).log.features.reshape(50, 4, 3)
+    assert np.array_equal(scaled[:, :, 0], X[:, :, 0])
+    assert np.allclose(np.median(np.ptp(scaled, axis=1), axis=0)[1:], 1)

@@ -2,9 +2,11 @@
 
 How the verdict is reached, in this order:
 
-1. *Not enough evidence*: fewer rounds with a choice than 20 for every direction of theta, or fewer than 100.
+1. *Not enough evidence*: fewer rounds with a choice than 20 for every direction of theta, or fewer than 100. Rounds
+   whose arms no feature tells apart offer no choice; features in unusual units are brought to usual ones (`choices`).
 2. *No preference found*: score tests cannot tell the picks from uniform ones (`preference`).
-3. *Drifting*: in some bin the past foretells the picks better than what comes after, by more than a tenth (`change`).
+3. *Drifting*: in some bin the past foretells the picks better than what comes after, by more than a tenth (`change`),
+   and not because later rounds could not tell (`common`).
 4. *Not enough evidence*: the final policy, that of the last 30%, does not foretell picks better than guessing does.
 5. *Settled from the start*: the final policy fits the whole log as well as its end (`settling`).
 6. *Settled since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half

@@ -37,7 +37,7 @@ class Bin:
     stop: int
     """Round after the last."""
     choices: int
-    """Rounds that offer two arms or more: only those are looked at."""
+    """Rounds that offer arms which differ: only those are looked at."""
     chance: float
     """Agreement of guessing."""
     own: Estimate

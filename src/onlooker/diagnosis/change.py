@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.diagnosis.common import Directions
 from onlooker.diagnosis.policies import FAST, FOLDS, LATE, foretell, imitate
 from onlooker.diagnosis.settling import MATERIAL
 from onlooker.log import BanditLog
@@ -24,6 +25,10 @@ MOST_EVIDENCE = 1.0
 A learner that starts anew explores for some rounds, which neither policy explains: taken at face value, a few of them
 gave intervals one round wide that missed the change by two to eight (seen on LinUCB restarted half-way).
 """
+
+
+NO_POLICY = 1e-6
+"""A policy shorter than this part of the other is rounding: it has no direction to compare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +69,16 @@ class Comparison:
     """How far the past is ahead."""
 
 
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A policy, and what it could not learn."""
+
+    fit: Fit
+    """The policy."""
+    hidden: Matrix
+    """Directions that its rounds do not tell, one a column."""
+
+
 def find_change(log: BanditLog, bounds: list[int], final: Fit, spread: Matrix, level: float) -> Change:
     """Compare past and future in every bin between `bounds`; where the past wins, find the round of the change."""
     from scipy.special import ndtr, ndtri
@@ -95,39 +110,44 @@ def _window(log: BanditLog) -> int:
 
 
 def _comparisons(log: BanditLog, bounds: list[int], final: Fit, spread: Matrix) -> Iterator[Comparison]:
-    fits: dict[tuple[int, int], Fit] = {}
-
-    def fitted(start: int, stop: int) -> Vector:
-        if (start, stop) not in fits:
-            near = fits[max(fits)] if fits else final
-            fits[start, stop] = imitate(log[start:stop], near, tolerance=FAST)
-        return fits[start, stop].at.theta
-
+    directions = Directions.of(spread)
+    windows: dict[tuple[int, int], Learned] = {}
     late, n_rounds = int(LATE * log.n_rounds), log.n_rounds
+
+    def learned(start: int, stop: int) -> Learned:
+        if (start, stop) not in windows:
+            near = windows[max(windows)].fit if windows else final
+            fit = imitate(log[start:stop], near, tolerance=FAST)
+            windows[start, stop] = Learned(fit, directions.hidden(log[start:stop]))
+        return windows[start, stop]
+
+    last = Learned(final, directions.hidden(log[late:]))
     for j in range(1, len(bounds) - 2):
         start, stop = bounds[j], bounds[j + 1]
         size = min(_window(log), start)
         if stop <= late:
-            yield Comparison(
-                j, local=False, z=_ahead(log[start:stop], fitted(start - size, start), final.at.theta, spread)
-            )
+            z = _ahead(log[start:stop], learned(start - size, start), last, directions)
+            yield Comparison(j, local=False, z=z)
         size = min(size, n_rounds - stop)
-        past, future = fitted(start - size, start), fitted(stop, stop + size)
-        yield Comparison(j, local=True, z=_ahead(log[start:stop], past, future, spread))
+        z = _ahead(log[start:stop], learned(start - size, start), learned(stop, stop + size), directions)
+        yield Comparison(j, local=True, z=z)
 
 
-def _ahead(part: BanditLog, past: Vector, future: Vector, spread: Matrix) -> float:
+def _ahead(part: BanditLog, past: Learned, future: Learned, directions: Directions) -> float:
     """By how many standard errors the past foretells better than the future, by more than `MATERIAL`.
 
-    Directions are compared: the future policy is made as decisive as the past one. The past must also foretell better
-    than guessing does.
+    Directions are compared: the future policy is made as decisive as the past one, and taken to agree with it on what
+    one of the two could not learn. The past must also foretell better than guessing does.
     """
-    lengths = float(past @ spread @ past), float(future @ spread @ future)
-    if not min(lengths) > 0:
+    hidden = np.hstack([past.hidden, future.hidden])
+    theta = past.fit.at.theta
+    old, new = (directions.common(values, hidden) for values in (theta, future.fit.at.theta))
+    lengths = [float(np.linalg.norm(directions.root @ values)) for values in (old, new)]
+    if not min(lengths) > NO_POLICY * max(lengths):
         return 0.0
     chance = 1 / part.n_arms
-    before = foretell(part, past).given - chance
-    after = foretell(part, future * (lengths[0] / lengths[1]) ** 0.5).given - chance
+    before = foretell(part, theta).given - chance
+    after = foretell(part, theta - old + new * (lengths[0] / lengths[1])).given - chance
     return min(_z(before), _z((1 - MATERIAL) * before - after))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from onlooker.diagnosis.bins import Estimate
 from onlooker.diagnosis.findings import Findings
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
-from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.settling import LEAST_P, MATERIAL, Settling
 from onlooker.log import BanditLog
+from onlooker.types import Index
 
 
 def round_of(log: BanditLog, found: Findings, place: int, low: int, high: int) -> RoundEstimate:
@@ -26,11 +28,10 @@ def _plain(name: Any) -> str | int:
     return int(name) if isinstance(name, (int, np.integer)) else str(name)
 
 
-def blocks_of(found: Findings, level: float) -> tuple[Block, ...]:
-    """How well the final policy fits, block by block."""
+def blocks_of(settling: Settling, rounds: Index, level: float) -> tuple[Block, ...]:
+    """How well the final policy fits, block by block, but for blocks that it cannot say anything about."""
     from scipy.special import ndtri
 
-    settling, rounds = found.settling, found.rounds
     reach = float(ndtri(0.5 + level / 2)) * settling.error
     return tuple(
         Block(
@@ -47,6 +48,7 @@ def blocks_of(found: Findings, level: float) -> tuple[Block, ...]:
             settling.fitted.tolist(),
             strict=True,
         )
+        if not isnan(share)
     )
 
 
@@ -54,6 +56,7 @@ def tests_of(found: Findings) -> tuple[Test, ...]:
     """The hypotheses behind a verdict."""
     preference, settling, change = found.preference, found.settling, found.change
     bins = len(found.diagnostics.bins)
+    rise = () if settling is None else (_rise(settling),)
     return (
         Test(
             hypothesis="picks are uniform throughout",
@@ -67,16 +70,21 @@ def tests_of(found: Findings) -> tuple[Test, ...]:
             distribution=f"chi-square({preference.freedom})",
             p_value=preference.binned_p,
         ),
-        Test(
-            hypothesis="the final policy fits early rounds as well as late ones",
-            statistic=settling.rise,
-            distribution="largest z",
-            p_value=settling.rise_p,
-        ),
+        *rise,
         Test(
             hypothesis=f"no bin is foretold better by its past than by its future, by more than {MATERIAL:.0%}",
             statistic=change.z,
             distribution="largest z",
             p_value=change.p_value,
         ),
+    )
+
+
+def _rise(settling: Settling) -> Test:
+    return Test(
+        hypothesis="the final policy fits early rounds as well as late ones",
+        statistic=settling.rise,
+        distribution="largest z",
+        p_value=settling.rise_p,
+        least_p=LEAST_P,
     )

@@ -28,12 +28,10 @@ class Findings:
     """Whether the picks depend on the features at all."""
     final: Foretold
     """How well the policy of the last 30% foretells every round."""
-    lift: float
-    """By how many standard errors it foretells late picks better than guessing does."""
     diagnostics: Diagnostics
     """The paper's."""
-    settling: Settling
-    """Since when the final policy has fitted."""
+    settling: Settling | None
+    """Since when the final policy has fitted; None where it foretells late picks no better than guessing does."""
     change: Change
     """Whether there was another policy before it."""
     before: Change | None
@@ -51,21 +49,24 @@ def usable_bins(log: BanditLog, bins: int) -> tuple[Preference, list[int]]:
 
 def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list[int], level: float) -> Findings:
     """Look at a log in which every round offers a choice; `rounds` says where they stand in the log as it was given."""
+    from scipy.special import ndtri
+
     late = int(LATE * log.n_rounds)
     fit = imitate(log.suffix(late), tolerance=FAST)
     final = cross_foretell(log, late, fit)
     chance = 1 / log.n_arms
     gain = (final.given - chance)[late:]
     error = float(gain.std()) / len(gain) ** 0.5
+    # Without a policy that foretells anything its share of foresight is a division of noise by noise.
+    foretells = preference.p_value < 1 - level and float(gain.mean()) > float(ndtri(level)) * error
     starts = [0, *(int(rounds[bound]) for bound in bounds[1:-1]), int(rounds[-1]) + 1]
     change = find_change(log, bounds, fit, preference.spread, level)
     return Findings(
         rounds=rounds,
         preference=preference,
         final=final,
-        lift=float(gain.mean()) / error if error else 0.0,
         diagnostics=find_diagnostics(log, bounds, starts, final, level),
-        settling=find_settling(final, np.asarray(chance), level),
+        settling=find_settling(final, np.asarray(chance), level) if foretells else None,
         change=change,
         before=_earlier(log[: change.round], preference, len(bounds) - 1, level) if change.found else None,
     )

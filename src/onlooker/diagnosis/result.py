@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from onlooker.diagnosis.bins import Bin, Estimate
 
+SMALLEST = 1e-100
+"""Smaller p-values are not told: they are at the mercy of rounding."""
+
 Verdict = Literal["settled", "still exploring", "no preference found", "drifting", "not enough evidence"]
 
 
@@ -42,6 +45,8 @@ class Test:
     """What the statistic is compared with."""
     p_value: float
     """Chance of a statistic as large if the hypothesis holds."""
+    least_p: float = 0.0
+    """Smallest p-value that can be found: above 0 where the statistic is compared with simulated ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +85,7 @@ class Diagnosis:
     n_rounds: int
     """Rounds in the log."""
     n_choices: int
-    """Rounds that offer two arms or more: only those are looked at."""
+    """Rounds that offer arms which differ: only those are looked at."""
     rank: int
     """Directions of theta that the rounds can tell."""
     bins: tuple[Bin, ...]
@@ -119,7 +124,8 @@ class Diagnosis:
             if contrast is not None:
                 lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
         lines += [
-            f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, {_p(test.p_value)}"
+            f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, "
+            f"p {p_words(test.p_value, test.least_p)}"
             for test in self.tests
         ]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
@@ -129,5 +135,14 @@ def _ends(estimate: Estimate) -> str:
     return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def _p(p_value: float) -> str:
-    return f"p = {p_value:.2g}" if p_value >= 1e-100 else "p < 1e-100"
+def p_words(p_value: float, least: float = 0.0) -> str:
+    """A p-value with its relation sign; at the `least` that simulations can give, it is a bound.
+
+    Examples
+    --------
+    >>> p_words(0.0421), p_words(0.0), p_words(1 / 1001, least=1 / 1001)
+    ('= 0.042', '< 1e-100', '<= 0.001')
+    """
+    if p_value < SMALLEST:
+        return f"< {SMALLEST:g}"
+    return f"{'<=' if p_value <= least else '='} {p_value:.2g}"

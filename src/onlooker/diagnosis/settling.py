@@ -30,6 +30,15 @@ MOST_BLOCKS, LEAST_ROUNDS = 50, 40
 DRAWS = 1000
 """Simulated curves behind p-values and intervals, always the same ones."""
 
+LEAST_P = 1 / (1 + DRAWS)
+"""The p-value of a statistic that no simulated curve attains."""
+
+LEAST_POSSIBLE = 1e-3
+"""A block in which the policy expects less than this part of what it does elsewhere says nothing about it."""
+
+LEAST_END = 0.02
+"""The end of the log is made longer where it holds less than this part of what is possible, and is at least so good."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settling:
@@ -39,7 +48,7 @@ class Settling:
     """First round of each block, and the number of rounds, shape (m + 1,)."""
 
     share: Vector
-    """Foresight attained in each block, relative to the end of the log, shape (m,)."""
+    """Foresight attained in each block, relative to the end of the log, shape (m,); NaN where none is possible."""
 
     error: Vector
     """Standard error of each."""
@@ -94,11 +103,12 @@ def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     m = max(5, min(MOST_BLOCKS, n_rounds // LEAST_ROUNDS))
     bounds = np.linspace(0, n_rounds, m + 1).astype(np.int64)
     gained = np.add.reduceat(final.given - chance, bounds[:-1])
-    possible = np.add.reduceat(final.expected - chance, bounds[:-1])
+    expected = np.add.reduceat(final.expected - chance, bounds[:-1])
+    possible = np.maximum(expected, LEAST_POSSIBLE * expected.mean())
     # The floor is far above rounding, for logs in which every round is alike.
     variance = np.maximum(_variance(final, chance, bounds, gained / possible), (1e-6 * possible) ** 2)
     fitted = _monotone(gained / possible, possible)
-    end = _end(gained, possible)
+    end = max(LEAST_END, _end(gained, possible))
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((DRAWS, m)) * np.sqrt(variance)
     rise, fall = (float(_steepest(sign * gained, possible, variance)) for sign in (1, -1))
@@ -109,8 +119,8 @@ def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     block = _first_level(gained, possible)
     return Settling(
         bounds=bounds,
-        share=gained / possible / end,
-        error=np.sqrt(variance) / possible / abs(end),
+        share=np.where(expected < possible, np.nan, gained / possible / end),
+        error=np.sqrt(variance) / possible / end,
         fitted=fitted / end,
         rise=rise,
         rise_p=_p(rise, null),
@@ -150,7 +160,9 @@ def _monotone(share: Vector, weights: Vector) -> Vector:
 
 
 def _end(gained: Vector, possible: Vector) -> float:
-    last = max(1, round(END * len(gained)))
+    reached = np.cumsum(possible[::-1])
+    enough = int(np.searchsorted(reached, LEAST_END * reached[-1])) + 1
+    last = max(1, round(END * len(gained)), enough)
     return float(gained[-last:].sum() / possible[-last:].sum())
 
 

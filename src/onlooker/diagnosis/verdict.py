@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from onlooker.checks import as_number, as_whole
 from onlooker.diagnosis.bins import Estimate, proportion
+from onlooker.diagnosis.choices import find_choices
 from onlooker.diagnosis.figures import blocks_of, round_of, tests_of
 from onlooker.diagnosis.findings import Findings, find_all, usable_bins
 from onlooker.diagnosis.policies import LATE
-from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict
+from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict, p_words
+from onlooker.diagnosis.settling import LEAST_P
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
@@ -51,21 +51,24 @@ def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosi
     n_bins = as_whole(bins, "bins", least=2)
     if not 0 < as_number(level, "level") < 1:
         raise InputError(f"level is {level}: it must lie between 0 and 1")
-    rounds = np.flatnonzero(as_log(log).n_arms > 1)
-    one_arm = log.n_rounds - len(rounds)
-    notes = [f"{one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out"] if one_arm else []
+    found = find_choices(as_log(log))
+    choices, rounds = found.log, found.rounds
+    notes = []
+    if found.one_arm:
+        notes.append(f"{found.one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out")
+    if not len(rounds) and found.alike:
+        sentence = "Not enough evidence: no feature differs between the arms of any round."
+        return _too_little(log, 0, 0, level, sentence, notes)
+    if found.alike:
+        notes.append(f"{found.alike:,} rounds offer arms that no feature tells apart, they are left out")
     if len(rounds) < LEAST_ROUNDS:
         sentence = (
             f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict needs "
             f"{LEAST_ROUNDS} at least."
         )
         return _too_little(log, len(rounds), 0, level, sentence, notes)
-    choices = log[rounds] if one_arm else log
     preference, bounds = usable_bins(choices, n_bins)
     rank = preference.rank
-    if not rank:
-        sentence = "Not enough evidence: no feature differs between the arms of any round."
-        return _too_little(log, len(rounds), 0, level, sentence, notes)
     if len(rounds) < ROUNDS_PER_DIRECTION * rank:
         sentence = (
             f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict on {rank} "
@@ -106,9 +109,10 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     chance = float((1 / choices.n_arms)[late].mean())
     verdict, sentence, since, changed = _verdict(log, found, level, agreement, chance)
     settling, diagnostics = found.settling, found.diagnostics
-    if verdict == "settled" and settling.fall_p < 1 - level:
+    if verdict == "settled" and settling is not None and settling.fall_p < 1 - level:
         notes.append(
-            f"the final policy fits some earlier rounds better than later ones (p = {settling.fall_p:.2g}): the picks "
+            "the final policy fits some earlier rounds better than later ones "
+            f"(p {p_words(settling.fall_p, LEAST_P)}): the picks "
             "have become noisier, or something changed within the last tenth, where a change cannot be told yet"
         )
     if verdict == "drifting" and found.change.gradual:
@@ -132,8 +136,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         matrix=tuple(tuple(row) for row in diagnostics.matrix.tolist()),
         predictability_rise=diagnostics.predictability_rise,
         late_gap=diagnostics.late_gap,
-        # Without a policy that foretells anything its share of foresight is a division of noise by noise.
-        stability=blocks_of(found, level) if verdict in {"settled", "still exploring", "drifting"} else (),
+        stability=() if settling is None else blocks_of(settling, found.rounds, level),
         tests=tests_of(found),
         notes=tuple(notes),
     )
@@ -142,8 +145,6 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
 def _verdict(
     log: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
 ) -> tuple[Verdict, str, RoundEstimate | None, RoundEstimate | None]:
-    from scipy.special import ndtri
-
     preference, change, settling = found.preference, found.change, found.settling
     if preference.p_value >= 1 - level:
         return "no preference found", no_preference(preference.p_value, agreement, chance, level), None, None
@@ -151,7 +152,7 @@ def _verdict(
         place = round_of(log, found, change.round, change.low, change.high)
         before = float(found.final.hits[: change.round].mean())
         return "drifting", drifting(place, before, change.p_value, agreement, chance, level), None, place
-    if found.lift < float(ndtri(level)):
+    if settling is None:
         return "not enough evidence", unpredictable(preference.p_value, agreement, chance, level), None, None
     if settling.rise_p >= 1 - level or settling.block == 0:
         since = round_of(log, found, 0, 0, int(settling.bounds[settling.high]))

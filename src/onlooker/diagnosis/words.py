@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onlooker.diagnosis.bins import Diagnostics, Estimate
-from onlooker.diagnosis.result import RoundEstimate
+from onlooker.diagnosis.result import SMALLEST, RoundEstimate, p_words
 from onlooker.diagnosis.settling import MATERIAL
 
 
@@ -35,7 +35,7 @@ def drifting(
 ) -> str:
     """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
     return (
-        f"Drifting: another policy was at work until about round {_place(place, level)}, p = {_p(p_value)}. "
+        f"Drifting: another policy was at work until about round {_place(place, level)}, p {_p(p_value)}. "
         f"{_late(agreement, chance, level)} Of the picks before the change the same policy foretells {before:.1%}."
     )
 
@@ -43,7 +43,7 @@ def drifting(
 def no_preference(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
     """Of picks that look uniform."""
     return (
-        f"No preference found: the picks cannot be told from picking at random (p = {_p(p_value)}). "
+        f"No preference found: the picks cannot be told from picking at random (p {_p(p_value)}). "
         f"{_late(agreement, chance, level)}"
     )
 
@@ -51,7 +51,7 @@ def no_preference(p_value: float, agreement: Estimate, chance: float, level: flo
 def unpredictable(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
     """Of picks that are not uniform, but cannot be foretold."""
     return (
-        f"Not enough evidence: the picks are not quite uniform (p = {_p(p_value)}), but no policy fitted to late "
+        f"Not enough evidence: the picks are not quite uniform (p {_p(p_value)}), but no policy fitted to late "
         f"rounds foretells others clearly better than guessing does. {_late(agreement, chance, level)}"
     )
 
@@ -73,4 +73,6 @@ def _percent(level: float) -> str:
 
 
 def _p(p_value: float) -> str:
-    return f"{p_value:.2f}" if p_value >= 0.01 else f"{p_value:.1e}"
+    if p_value < SMALLEST:
+        return p_words(p_value)
+    return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.1e}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker.categories import Encoding
+from onlooker.diagnosis import Test
+from onlooker.diagnosis.result import p_words
 from onlooker.held_out import TOLERANCE, HeldOutCurve
 from onlooker.log_report.findings import Found
 from onlooker.observers import Coefficient
@@ -89,7 +91,8 @@ def time_sections(found: Found) -> tuple[Section, Section]:
             "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
             "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
-            "on its picks follow one policy, though its estimate may go on moving a little."
+            "on its picks follow one policy, though its estimate may go on moving a little: the round since which that "
+            "has been at rest is another one, marked where its path is drawn."
             if charts
             else "There is too little in the log to tell."
         ),
@@ -101,7 +104,7 @@ def time_sections(found: Found) -> tuple[Section, Section]:
                 Column("statistic", ".2f", align="right"),
                 Column("compared with"),
             ),
-            tuple((test.hypothesis, _p(test.p_value), test.statistic, test.distribution) for test in tests),
+            tuple((test.hypothesis, _p(test), test.statistic, test.distribution) for test in tests),
             caption="A small p-value speaks against what was tested",
         )
         if tests
@@ -202,8 +205,8 @@ def using_section(policy: LinearPolicy, saving: str) -> Section:
     )
 
 
-def _p(p_value: float) -> str:
-    return f"{p_value:.2g}" if p_value >= 1e-100 else "< 1e-100"
+def _p(test: Test) -> str:
+    return p_words(test.p_value, test.least_p).removeprefix("= ")
 
 
 def _finite(value: float) -> float | None:
