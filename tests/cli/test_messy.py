@@ -93,3 +93,10 @@ def test_a_gap_says_how_many_there_are(refused, csv):
     assert "row 2 (counting from 1, without the header) is missing, one of 2 such rows: " in refused("fit", path)
     path = csv("round,chosen,price", "1,1,2", "1,0,", "2,1,2", "2,0,3")
     assert "without the header) is missing: " in refused("fit", path)
+
+
+def test_events_out_of_order_are_told_once(run, csv, tmp_path):
+    event = '{{"_labelIndex": 0, "Timestamp": "2024-05-0{}", "c": {{"_multi": [{{"a": 1}}, {{"a": 2}}]}}}}'
+    path = csv(event.format(2), event.format(1), name="log.dsjson")
+    said = run("convert", path, tmp_path / "log.csv").err
+    assert said == "warning: 'Timestamp' looks like a time and is not in order: name it as --order-by\n"

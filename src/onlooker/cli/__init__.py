@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from functools import partial
 
 import click
 
@@ -39,7 +40,7 @@ def main() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", OnlookerWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = partial(_show_warning, set())
             commands(prog_name="onlooker", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
@@ -55,9 +56,12 @@ def main() -> None:
         sys.exit(INTERRUPTED)
 
 
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning is one line, like an error."""
-    click.echo(f"warning: {in_flags(str(message))}", err=True)
+def _show_warning(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
+    """A warning is one line, like an error, and said once: some files are read twice."""
+    line = f"warning: {in_flags(str(message))}"
+    if line not in said:
+        said.add(line)
+        click.echo(line, err=True)
 
 
 def _advice(error: click.ClickException) -> str:
