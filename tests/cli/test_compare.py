@@ -46,7 +46,7 @@ def test_warnings_are_said_once(run):
     assert ran.code == 0
     assert "uniformly at random explains the picks as well" in ran.err
     assert "suffix imitation, naive" in ran.err
-    assert "(tracking): the first 499 picks look uniform" in ran.err
+    assert "(tracking): the first 500 picks look uniform" in ran.err
     document = json.loads(run("compare", "--learner", "uniform", "--rounds", 500, "--features", 3, "--json").out)
     assert [row["direction_error"] is None for row in document["rows"] if row["name"] == "tracking"] == [True]
 
