@@ -72,7 +72,7 @@ def _curves(table: Measurements) -> list[Chart]:
         levels = {m: mean(list(table.of(setting, N, m, "direction_error").values())) for m in ("learner", "tracking")}
         charts.append(
             Chart(
-                title=str(setting),
+                title=learner,
                 x_label="burn-in exponent alpha",
                 y_label="direction error",
                 series=(
@@ -103,7 +103,7 @@ def logs(folder: Path, seeds: int) -> None:
         for seed in range(2000, 2000 + (seeds if (d, K, n) in COVERED else max(4, seeds // 25)))
     ]
     rows = list(run_tasks(log_cell, tasks, folder / "logs", settings={"schema": 2}, progress=_progress).values())
-    write_csv(folder / "logs.csv", rows, list(rows[0]))
+    write_csv(folder / "logs.csv", _counted(rows), list(rows[0]))
     lines = []
     for learner in LEARNERS:
         for d, K, n in SHAPES:
@@ -139,7 +139,7 @@ def robust(folder: Path, seeds: int) -> None:
         for seed in range(3000, 3000 + seeds)
     ]
     rows = list(run_tasks(robust_cell, tasks, folder / "robust", settings={"schema": 1}, progress=_progress).values())
-    write_csv(folder / "robust.csv", rows, list(rows[0]))
+    write_csv(folder / "robust.csv", _counted(rows), list(rows[0]))
     lines = []
     for case in CASES:
         cell = [row for row in rows if row["case"] == case]
@@ -199,6 +199,11 @@ def speed(folder: Path, seeds: int) -> None:
     lines = [[name, f"{np.median(seconds):.3f}"] for name, seconds in found.items()]
     intro = "LinUCB log, K = 200, d = 50, float32; medians of interleaved runs on one thread."
     _keep(folder / "speed.md", intro, _markdown(["work", "seconds"], lines))
+
+
+def _counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Yes and no as 1 and 0, which a table can hold."""
+    return [{key: int(value) if isinstance(value, bool) else value for key, value in row.items()} for row in rows]
 
 
 def _markdown(heads: list[str], lines: list[list[str]]) -> str:
