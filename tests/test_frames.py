@@ -187,7 +187,7 @@ def test_refuses_what_is_no_table():
 
 
 def test_refuses_ids_of_two_kinds():
-    with pytest.raises(InputError, match="column 'round', row 3 .* is 1, but the rows before it are of another kind"):
+    with pytest.raises(InputError, match=r"column 'round', row 3 .* is 1, but the rows before it are of another kind"):
         BanditLog.from_frame(pd.DataFrame(columns(round=["a", "a", 1, 1])))
 
 
@@ -217,5 +217,5 @@ def test_outcomes_are_no_features_however_they_are_spelt_unless_asked_for(table)
 
 
 def test_a_table_of_outcomes_alone_says_what_was_left_out():
-    with pytest.raises(InputError, match="no feature besides .*left out: 'Cost'.*: name the features"):
+    with pytest.raises(InputError, match=r"no feature besides .*left out: 'Cost'.*: name the features"):
         BanditLog.from_frame(pa.table({"round": [1, 1], "chosen": [1, 0], "Cost": [1, 2]}))

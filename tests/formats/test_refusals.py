@@ -118,9 +118,18 @@ FIXED = pa.list_(pa.list_(pa.float64(), 2))
         ({"arms": pa.array([ROUNDS[0], []], FLOATS)}, "round 1 .counting from 0. offers no arm"),
         ({"arms": pa.array([ROUNDS[0], [[1.0, 2.0], None]], FLOATS)}, "round 1 .counting from 0., arm 1 is missing"),
         ({"arms": pa.array([ROUNDS[0], [[1.0, 2.0], None]], FIXED)}, "round 1 .counting from 0., arm 1 is missing"),
-        ({"arms": pa.array([[[1.0, 2.0], [3.0, None]], ROUNDS[1]], FLOATS)}, "round 0 .counting from 0., arm 1, feature 1 is missing"),
-        ({"arms": pa.array([[[1.0, 2.0], [3.0, None]], ROUNDS[1]], FIXED)}, "round 0 .counting from 0., arm 1, feature 1 is missing"),
-        ({"arms": [ROUNDS[0], [[5.0]]]}, "round 1 .counting from 0., arm 0 has 1 features, but round 0 .*, arm 0 has 2"),
+        (
+            {"arms": pa.array([[[1.0, 2.0], [3.0, None]], ROUNDS[1]], FLOATS)},
+            "round 0 .counting from 0., arm 1, feature 1 is missing",
+        ),
+        (
+            {"arms": pa.array([[[1.0, 2.0], [3.0, None]], ROUNDS[1]], FIXED)},
+            "round 0 .counting from 0., arm 1, feature 1 is missing",
+        ),
+        (
+            {"arms": [ROUNDS[0], [[5.0]]]},
+            "round 1 .counting from 0., arm 0 has 1 features, but round 0 .*, arm 0 has 2",
+        ),
         ({"arms": pa.array([[[], []], [[]]], FLOATS)}, "has no columns"),
         ({"arms": [ROUNDS[0], [[1.0, float("nan")]]]}, "round 1, arm 0, feature 1 is nan"),
         ({"arms": [[["a"]], [["b"]]]}, "column 'arms' holds lists of lists of string: features must be numbers"),
