@@ -130,6 +130,7 @@ class Monitor:
     def from_dict(cls, values: dict[str, Any]) -> Monitor:
         """Give back what `to_dict` was made of."""
         waiting, n_features = values["waiting"], as_whole(values["n_features"], "n_features", least=1)
+        follower = Follower.from_dict(values["follower"], n_features)
         families = [_family(one) for one in values["families"]]
         tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         if not (families and tuned and np.isfinite([one.evidence for one in tuned]).all()):
@@ -141,10 +142,10 @@ class Monitor:
             checkpoints=as_checkpoints(values["checkpoints"]),
             waiting=None if waiting is None else _from_plain(waiting),
             decided_on=as_whole(values["decided_on"], "decided_on", least=1),
-            information=finite_like(np.empty((n_features, n_features)), values["information"]),
+            information=finite_like(follower.belief.spread, values["information"]),
             uniform=as_number(values["uniform"], "uniform", least=0.0, most=1.0),
             tuned=tuned,
-            _follower=Follower.from_dict(values["follower"], n_features),
+            _follower=follower,
         )
 
 
