@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.errors import InputError
-from onlooker.softmax import FAIR, ROUGH, CurvedPoint, Point, SoftmaxObjective
+from onlooker.objective import FAIR, ROUGH, CurvedPoint, Objective, Point
 from onlooker.types import Matrix, Vector
 
 TOLERANCE = 1e-8
@@ -21,14 +21,8 @@ MAX_PASSES = 200
 SLOW = 0.3
 """A step that leaves more than this of the gradient asks for the curvature where it leads."""
 
-SKETCH_STRIDE = 8
-"""A sketch looks at every so many rounds."""
-
 SKETCH_TOLERANCE = 1e-4
 """The same for a sketch, whose minimum is only where the full objective starts."""
-
-SKETCH_ROUNDS_PER_FEATURE = 10
-"""A sketch needs about this many rounds per feature to start close to the minimum."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,7 +43,7 @@ class Fit:
 
 
 def minimise(
-    objective: SoftmaxObjective, near: Fit | None = None, *, here: Point | None = None, tolerance: float = TOLERANCE
+    objective: Objective, near: Fit | None = None, *, here: Point | None = None, tolerance: float = TOLERANCE
 ) -> Fit:
     """Find the minimiser, starting from a fit of a similar objective or else from that of a sketch.
 
@@ -61,12 +55,13 @@ def minimise(
     Examples
     --------
     >>> from onlooker.log import BanditLog
+    >>> from onlooker.softmax import SoftmaxObjective
     >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]]] * 4), chosen=[0, 0, 0, 1])
     >>> fit = minimise(SoftmaxObjective(log, l2=0.0))
     >>> fit.converged, bool(np.isclose(fit.at.theta[0], np.log(3)))
     (True, True)
     """
-    share = FAIR if objective.stride == 1 else ROUGH
+    share = ROUGH if objective.rough else FAIR
     if near is None:
         start = objective.evaluate(_sketched_start(objective), share=share)
         here, metric = start, inverse(start.hessian)
@@ -143,9 +138,7 @@ def _corrected(metric: Matrix, here: Point, ahead: Point) -> Matrix:
     )
 
 
-def _line_search(
-    objective: SoftmaxObjective, here: Point, step: Vector, *, share: float | None
-) -> tuple[Point | None, int]:
+def _line_search(objective: Objective, here: Point, step: Vector, *, share: float | None) -> tuple[Point | None, int]:
     """Halve the step until the objective falls; near the minimum, where it cannot be seen to, the gradient decides."""
     slope = float(here.gradient @ step)
     length = 1.0
@@ -161,10 +154,9 @@ def _line_search(
     return None, tried
 
 
-def _sketched_start(objective: SoftmaxObjective) -> Vector:
-    """Minimiser over every `stride`-th round, itself found from a coarser sketch; zero where a sketch does not pay."""
-    log, stride = objective.log, objective.stride * SKETCH_STRIDE
-    if np.count_nonzero(objective.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * log.n_features:
-        return np.zeros(log.n_features)
-    sketch = SoftmaxObjective(log, l2=objective.l2, weights=objective.weights, stride=stride)
+def _sketched_start(objective: Objective) -> Vector:
+    """Minimiser of a sketch, itself found from a coarser one; zero where a sketch does not pay."""
+    sketch = objective.sketch()
+    if sketch is None:
+        return np.zeros(objective.n_features)
     return minimise(sketch, tolerance=SKETCH_TOLERANCE).at.theta

@@ -1,15 +1,9 @@
-"""The imitation objective: mean conditional softmax loss of the picks, plus a quadratic penalty.
-
-With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total`:
-
-    value(theta) = 1/total * sum_t w_t [ log sum_a exp<x_a, theta> - <x_pick, theta> ] + l2/2 |theta|^2
-
-Rounds that offer one arm have no loss and no weight, so that adding some changes nothing.
-"""
+"""The imitation objective of a log in memory, block by block on all threads."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,51 +12,25 @@ from onlooker import ragged
 from onlooker.checks import as_number
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
+from onlooker.objective import FINE, Objective, Pass, Point, Sums, added
 from onlooker.threads import ordered_map
 from onlooker.types import Matrix, Vector
+from onlooker.windows import Windows
 
 BLOCK_VALUES = 1 << 22
 """Feature values that one task of a thread goes through."""
 
-FINE, FAIR, ROUGH = 0.0, 1e-2, 1e-1
-"""Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
+SKETCH_STRIDE = 8
+"""A sketch looks at every so many rounds."""
 
-A fine one is exact, for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
-"""
+SKETCH_ROUNDS_PER_FEATURE = 10
+"""A sketch needs about this many rounds per feature to start close to the minimum."""
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Point:
-    """The objective at one theta."""
-
-    theta: Vector
-    """Where it was evaluated, shape (d,)."""
-
-    value: float
-    """Mean loss plus penalty."""
-
-    gradient: Vector
-    """Shape (d,), penalty included."""
-
-    loss: float
-    """Mean loss without the penalty."""
-
-    explained: int
-    """Rounds whose pick scores strictly above every other arm."""
-
-    agreed: int
-    """Rounds whose pick is the first of the best: what the policy chooses."""
+SPREAD_ROUNDS = 512
+"""A feature's spread within the rounds is first judged by about this many of them."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class CurvedPoint(Point):
-    """The objective at one theta, with its curvature."""
-
-    hessian: Matrix
-    """Shape (d, d), penalty included."""
-
-
-class SoftmaxObjective:
+class SoftmaxObjective(Objective):
     """Mean conditional softmax loss of a log's picks, with an L2 penalty.
 
     Parameters
@@ -90,67 +58,79 @@ class SoftmaxObjective:
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
         self.weights = _informative(log, _checked_weights(log, weights))
+        self.n_features, self.feature_names = log.n_features, log.feature_names
         self._blocks = [
             (-(-start // stride) * stride, stop)
             for start, stop in ragged.blocks(log.offsets, log.n_features, BLOCK_VALUES * stride)
         ]
-        used = self.weights[::stride]
+        used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.n_rounds = int(np.count_nonzero(used))
-        """Rounds that carry weight and offer a choice."""
         self.total = float(used.sum())
-        """Sum of their weights."""
-        if not used.any() and (log.n_arms[::stride] > 1).any():
+        self.n_one_arm = int(np.count_nonzero(sizes == 1))
+        if not used.any() and (sizes > 1).any():
             raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
         if not self.n_rounds:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        self.null_loss = float(np.log(sizes) @ used / self.total)
 
-    def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
-        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: `FINE`, `FAIR`, `ROUGH`)."""
-        point, hessian = self._pass(theta, share, size=len(theta))
-        return CurvedPoint(**vars(point), hessian=hessian)
+    @property
+    def rough(self) -> bool:
+        """Whether this is a sketch of another objective."""
+        return self.stride > 1
 
-    def slope(self, theta: Vector) -> Point:
-        """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
-        return self._pass(theta, 0.0, size=0)[0]
+    def run(self, wanted: Pass) -> Sums:
+        """Go over all rounds once."""
+        return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
-    def _pass(self, theta: Vector, share: float, *, size: int) -> tuple[Point, Matrix]:
+    def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
         from onlooker.kernels.softmax import accumulate
 
-        log = self.log
-
-        def block(bounds: tuple[int, int]) -> tuple[float, int, int, Vector, Matrix]:
-            gradient, hessian = np.zeros(log.n_features), np.zeros((size, size))
-            loss, explained, agreed = accumulate(
-                log.features,
-                log.offsets,
-                log.chosen,
-                self.weights,
-                *bounds,
-                self.stride,
-                theta,
-                share,
-                gradient,
-                hessian,
-            )
-            return loss, explained, agreed, gradient, hessian
-
-        loss, explained, agreed = 0.0, 0, 0
-        gradient, upper = np.zeros(log.n_features), np.zeros((size, size))
-        for part in ordered_map(block, self._blocks):
-            loss += part[0]
-            explained += part[1]
-            agreed += part[2]
-            gradient += part[3]
-            upper += part[4]
-        point = Point(
-            theta=theta,
-            value=loss / self.total + 0.5 * self.l2 * float(theta @ theta),
-            gradient=gradient / self.total + self.l2 * theta,
-            loss=loss / self.total,
-            explained=explained,
-            agreed=agreed,
+        log, d = self.log, self.n_features
+        size = 0 if wanted.share is None else d
+        gradient, upper = np.zeros(d), np.zeros((size, size))
+        share = FINE if wanted.share is None else wanted.share
+        loss, explained, agreed = accumulate(
+            *(log.features, log.offsets, log.chosen, self.weights, *bounds),
+            *(self.stride, wanted.theta, share, gradient, upper),
         )
-        return point, (upper + np.triu(upper, 1).T) / self.total + self.l2 * np.eye(size)
+        sums = Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed)
+        return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted))
+
+    def _windows(self, bounds: tuple[int, int], wanted: Pass) -> Windows:
+        from onlooker.kernels.softmax import round_gradients
+
+        log, weights = self.log, self.weights[slice(*bounds)]
+        gradients = np.empty((len(weights), self.n_features))
+        round_gradients(log.features, log.offsets, log.chosen, self.weights, *bounds, wanted.theta, gradients)
+        if wanted.mean is not None:
+            gradients -= weights[:, None] * wanted.mean
+        return Windows.of(gradients[weights > 0], wanted.width)
+
+    def sketch(self) -> SoftmaxObjective | None:
+        """Every so many of the rounds; None where they would be too few."""
+        stride = self.stride * SKETCH_STRIDE
+        if np.count_nonzero(self.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * self.n_features:
+            return None
+        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride)
+
+    def spread(self, *, full: bool) -> Matrix:
+        """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
+        stride = 1 if full else max(1, self.log.n_rounds // SPREAD_ROUNDS)
+        weights = (self.weights > 0).astype(np.float64)
+        if not weights[::stride].any():
+            stride = 1
+        sample = SoftmaxObjective(self.log, l2=0.0, weights=weights, stride=stride)
+        return sample.evaluate(np.zeros(self.n_features)).hessian
+
+    def rounding(self) -> Vector:
+        """What rounding may add to a value of each feature, shape (d,)."""
+        features = self.log.features
+        sample = features[:: max(1, len(features) // 10_000)]
+        return np.asarray(8 * np.finfo(features.dtype).eps * np.abs(sample).max(axis=0).astype(np.float64))
+
+    def unpenalised(self) -> Self:
+        """The same rounds without the penalty."""
+        return type(self)(self.log, l2=0.0, weights=self.weights, stride=self.stride)
 
     def without(self, whole: Point, dropped: SoftmaxObjective) -> Point:
         """Value and gradient without the rounds of `dropped`, from those with them, reading only `dropped`."""
@@ -167,10 +147,6 @@ class SoftmaxObjective:
             explained=whole.explained - part.explained,
             agreed=whole.agreed - part.agreed,
         )
-
-    def null_loss(self) -> float:
-        """Mean loss of picking uniformly at random."""
-        return float(np.log(self.log.n_arms[:: self.stride]) @ self.weights[:: self.stride] / self.total)
 
 
 def round_losses(log: BanditLog, theta: Vector) -> Vector:

@@ -20,11 +20,8 @@ from onlooker.errors import (
 )
 from onlooker.log import feature_labels
 from onlooker.newton import Fit, inverse, inverse_square_root, minimise
-from onlooker.softmax import SoftmaxObjective
+from onlooker.objective import Objective
 from onlooker.types import Matrix, Vector
-
-SPREAD_ROUNDS = 512
-"""A feature's spread within the rounds is first judged by about this many of them."""
 
 FLAT = 1e-8
 """Curvature below this fraction of a feature's spread within the rounds counts as none."""
@@ -60,9 +57,9 @@ class Trouble:
     """How many directions of theta the rounds can tell."""
 
 
-def find_trouble(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Trouble:
+def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
     """Look for everything that makes the fitted theta less than it seems; `hessian` is the objective's there."""
-    names = feature_labels(objective.log.feature_names, objective.log.n_features)
+    names = feature_labels(objective.feature_names, objective.n_features)
     null = _null_space(objective, hessian - objective.l2 * np.eye(len(names)))
     involved = np.abs(null).max(axis=1, initial=0.0)
     constant, tangled = involved > 1 - 1e-4, (involved >= 1e-4) & (involved <= 1 - 1e-4)
@@ -92,11 +89,12 @@ def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: in
     return ratio, float(chdtrc(rank, ratio)) if rank else 1.0
 
 
-def _about_rounds(objective: SoftmaxObjective) -> Iterator[OnlookerWarning]:
-    one_arm = int(np.count_nonzero(objective.log.n_arms == 1))
-    if one_arm:
-        yield OneArmRoundsWarning(f"{one_arm} rounds offer a single arm: nothing was chosen there, they are left out")
-    d = objective.log.n_features
+def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
+    if objective.n_one_arm:
+        yield OneArmRoundsWarning(
+            f"{objective.n_one_arm} rounds offer a single arm: nothing was chosen there, they are left out"
+        )
+    d = objective.n_features
     if objective.n_rounds < d:
         yield TooFewRoundsWarning(
             f"{objective.n_rounds} rounds with a choice for {d} features: theta rests on the penalty (l2); "
@@ -119,7 +117,7 @@ def about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) ->
 
 
 def _about_separation(
-    objective: SoftmaxObjective, fit: Fit, unbounded: Flags, names: Sequence[str]
+    objective: Objective, fit: Fit, unbounded: Flags, names: Sequence[str]
 ) -> Iterator[OnlookerWarning]:
     if not unbounded.any():
         return
@@ -136,7 +134,7 @@ def _about_separation(
 
 
 def _about_penalty(
-    objective: SoftmaxObjective, hessian: Matrix, told: Flags, unbounded: Flags, names: Sequence[str]
+    objective: Objective, hessian: Matrix, told: Flags, unbounded: Flags, names: Sequence[str]
 ) -> Iterator[OnlookerWarning]:
     weak = told & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
     if weak.any():
@@ -155,25 +153,24 @@ def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
         )
 
 
-def _unbounded(objective: SoftmaxObjective, fit: Fit, hessian: Matrix) -> Flags:
+def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
     """Which coefficients maximum likelihood would send to infinity, as far as can be told at little cost."""
-    log, l2 = objective.log, objective.l2
-    if l2 > 0:
+    if objective.l2 > 0:
         if fit.at.agreed < NEARLY_SEPARABLE * objective.n_rounds:
-            return np.zeros(log.n_features, dtype=bool)
-        objective = SoftmaxObjective(log, l2=0.0, weights=objective.weights)
+            return np.zeros(objective.n_features, dtype=bool)
+        objective = objective.unpenalised()
         fit = minimise(objective, fit)
         hessian = objective.evaluate(fit.at.theta).hessian
-    spread = _spread(objective, full=True)
+    spread = objective.spread(full=True)
     root = inverse_square_root(spread)
     values, vectors = np.linalg.eigh(root.T @ hessian @ root)
     directions = np.sqrt(np.diag(spread))[:, None] * (root @ vectors[:, values < UNBOUNDED])
     return np.asarray(np.abs(directions).max(axis=1, initial=0.0) > 1e-2)
 
 
-def _about_preference(objective: SoftmaxObjective, fit: Fit, *, rank: int) -> Iterator[OnlookerWarning]:
+def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[OnlookerWarning]:
     total = objective.total
-    ratio, p = likelihood_ratio(-total * fit.at.loss, -total * objective.null_loss(), rank)
+    ratio, p = likelihood_ratio(-total * fit.at.loss, -total * objective.null_loss, rank)
     if p > 0.05:
         yield NoPreferenceWarning(
             f"picking uniformly at random explains the picks as well (likelihood ratio {ratio:.1f} on {rank} degrees "
@@ -181,27 +178,16 @@ def _about_preference(objective: SoftmaxObjective, fit: Fit, *, rank: int) -> It
         )
 
 
-def _null_space(objective: SoftmaxObjective, data_hessian: Matrix) -> Matrix:
+def _null_space(objective: Objective, data_hessian: Matrix) -> Matrix:
     """Unit directions (columns) of theta that no round's choice depends on; a lone feature is one of its own.
 
     Judged by a sample of the rounds and by the fit's own curvature first; all rounds are read only if those look flat.
     """
-    noise = _noise(objective)
-    for matrix in (_spread(objective, full=False), data_hessian):
+    noise = np.maximum(1e-300, objective.rounding() ** 2)
+    for matrix in (objective.spread(full=False), data_hessian):
         if _flat_directions(matrix, noise).shape[1] == 0:
             return np.zeros((len(noise), 0))
-    return _flat_directions(_spread(objective, full=True), noise)
-
-
-def _spread(objective: SoftmaxObjective, *, full: bool) -> Matrix:
-    """Covariance of the features within the rounds, averaged over (a sample of) the rounds."""
-    log = objective.log
-    stride = 1 if full else max(1, log.n_rounds // SPREAD_ROUNDS)
-    weights = (objective.weights > 0).astype(np.float64)
-    if not weights[::stride].any():
-        stride = 1
-    sample = SoftmaxObjective(log, l2=0.0, weights=weights, stride=stride)
-    return sample.evaluate(np.zeros(log.n_features)).hessian
+    return _flat_directions(objective.spread(full=True), noise)
 
 
 def _flat_directions(matrix: Matrix, noise: Vector) -> Matrix:
@@ -214,14 +200,6 @@ def _flat_directions(matrix: Matrix, noise: Vector) -> Matrix:
     scale = np.where(still, 0.0, 1 / np.sqrt(np.where(still, 1.0, diagonal)))
     values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale) + np.diag(still.astype(np.float64)))
     return np.hstack([np.eye(len(diagonal))[:, still], vectors[:, values < FLAT]])
-
-
-def _noise(objective: SoftmaxObjective) -> Vector:
-    """Square of what rounding may add to each feature, shape (d,)."""
-    features = objective.log.features
-    sample = features[:: max(1, len(features) // 10_000)]
-    largest = np.abs(sample).max(axis=0).astype(np.float64)
-    return np.asarray(np.maximum(1e-300, (8 * np.finfo(features.dtype).eps * largest) ** 2))
 
 
 def _some(names: Sequence[str], which: Flags) -> str:

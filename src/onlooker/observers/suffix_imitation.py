@@ -10,15 +10,16 @@ from numpy.typing import ArrayLike
 
 from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
 from onlooker.checks import as_number, as_whole
-from onlooker.covariance import model_covariance, sandwich_covariance
+from onlooker.covariance import model_covariance, sandwich_covariance, window_width
 from onlooker.errors import InputError
 from onlooker.held_out import HeldOut
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import inverse, minimise
+from onlooker.objective import CurvedPoint, Objective, Point
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.policy import LinearPolicy
-from onlooker.softmax import CurvedPoint, SoftmaxObjective
+from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix
 
@@ -119,9 +120,8 @@ class SuffixImitation(Observer):
         weights = None if sample_weight is None else _suffix_weights(sample_weight, log, start)
         objective = SoftmaxObjective(suffix, l2=self.l2, weights=weights)
         fit = minimise(objective)
-        at = objective.evaluate(fit.at.theta)
+        at, covariance = self._uncertainty(objective, fit.at)
         trouble = find_trouble(objective, fit, at.hessian)
-        covariance = self._covariance(objective, at)
         told = trouble.identified & (objective.n_rounds > log.n_features)
         covariance[~told, :] = np.nan
         covariance[:, ~told] = np.nan
@@ -137,7 +137,7 @@ class SuffixImitation(Observer):
         self.rank_ = trouble.rank
         self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
-        self.null_log_likelihood_ = -objective.total * objective.null_loss()
+        self.null_log_likelihood_ = -objective.total * objective.null_loss
         for warning in trouble.warnings:
             warnings.warn(warning, stacklevel=2)
         return self
@@ -192,10 +192,14 @@ class SuffixImitation(Observer):
             )
         return start
 
-    def _covariance(self, objective: SoftmaxObjective, at: CurvedPoint) -> Matrix:
+    def _uncertainty(self, objective: Objective, at: Point) -> tuple[CurvedPoint, Matrix]:
+        """Curvature at the minimum, and the covariance that follows from it."""
         if self.covariance == "model":
-            return model_covariance(objective, at)
-        return sandwich_covariance(objective, at, lags=self.lags)
+            curved = objective.evaluate(at.theta)
+            return curved, model_covariance(objective, curved)
+        width = window_width(objective, self.lags)
+        scattered = objective.scattered(at, width)
+        return scattered, sandwich_covariance(objective, scattered, width)
 
 
 def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
@@ -221,7 +225,7 @@ def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
     )
 
 
-def _shrinkage(objective: SoftmaxObjective, at: CurvedPoint) -> float:
+def _shrinkage(objective: Objective, at: CurvedPoint) -> float:
     """First-order part of theta's length that the penalty took away."""
     squared = float(at.theta @ at.theta)
     return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0

@@ -1,0 +1,194 @@
+"""The imitation objective, wherever its rounds are: mean conditional softmax loss of the picks, plus a penalty.
+
+With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total`:
+
+    value(theta) = 1/total * sum_t w_t [ log sum_a exp<x_a, theta> - <x_pick, theta> ] + l2/2 |theta|^2
+
+Rounds that offer one arm have no loss and no weight, so that adding some changes nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from onlooker.types import Matrix, Vector
+from onlooker.windows import Windows
+
+FINE, FAIR, ROUGH = 0.0, 1e-2, 1e-1
+"""Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
+
+A fine one is exact, for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Point:
+    """The objective at one theta."""
+
+    theta: Vector
+    """Where it was evaluated, shape (d,)."""
+
+    value: float
+    """Mean loss plus penalty."""
+
+    gradient: Vector
+    """Shape (d,), penalty included."""
+
+    loss: float
+    """Mean loss without the penalty."""
+
+    explained: int
+    """Rounds whose pick scores strictly above every other arm."""
+
+    agreed: int
+    """Rounds whose pick is the first of the best: what the policy chooses."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurvedPoint(Point):
+    """The objective at one theta, with its curvature."""
+
+    hessian: Matrix
+    """Shape (d, d), penalty included."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScatteredPoint(CurvedPoint):
+    """The objective at one theta, with its curvature and the scatter of the rounds."""
+
+    scatter: Matrix
+    """Sum of `W W'` over all windows of neighbouring rounds, `W` a window's sum of gradients; shape (d, d)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pass:
+    """What one pass over the rounds is to find, besides loss and gradient."""
+
+    theta: Vector
+    """Where to evaluate."""
+
+    share: float | None = None
+    """Arms left out of the Hessian (`FINE`, `FAIR`, `ROUGH`); None for no Hessian."""
+
+    width: int = 0
+    """Rounds in a window of neighbours; 0 for no scatter."""
+
+    mean: Vector | None = None
+    """Mean gradient, taken off every round's before they are summed over windows."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sums:
+    """What a pass found in some rounds; those of neighbouring stretches can be added."""
+
+    loss: float
+    """Weighted loss."""
+
+    gradient: Vector
+    """Of it, shape (d,)."""
+
+    upper: Matrix
+    """Upper triangle of its Hessian, shape (d, d); empty if that was not asked for."""
+
+    explained: int
+    """Rounds whose pick scores strictly above every other arm."""
+
+    agreed: int
+    """Rounds whose pick is the first of the best."""
+
+    windows: Windows | None = None
+    """Sums over windows of neighbouring rounds."""
+
+    def __add__(self, later: Sums) -> Sums:
+        joined = None if self.windows is None or later.windows is None else self.windows.joined(later.windows)
+        return Sums(
+            loss=self.loss + later.loss,
+            gradient=self.gradient + later.gradient,
+            upper=self.upper + later.upper,
+            explained=self.explained + later.explained,
+            agreed=self.agreed + later.agreed,
+            windows=joined,
+        )
+
+
+class Objective(ABC):
+    """Mean conditional softmax loss of some rounds' picks, with an L2 penalty, wherever those rounds are kept."""
+
+    l2: float
+    """Strength of the penalty on the mean loss."""
+    n_features: int
+    """Number of features, d."""
+    feature_names: tuple[str, ...] | None
+    """One name per feature, or None."""
+    n_rounds: int
+    """Rounds that carry weight and offer a choice."""
+    total: float
+    """Sum of their weights."""
+    n_one_arm: int
+    """Rounds that offer a single arm: they are left out."""
+    null_loss: float
+    """Mean loss of picking uniformly at random."""
+
+    @abstractmethod
+    def run(self, wanted: Pass) -> Sums:
+        """Go over all rounds once."""
+
+    @abstractmethod
+    def sketch(self) -> Objective | None:
+        """About the same objective on fewer rounds, whose minimum is near; None where a sketch does not pay."""
+
+    @abstractmethod
+    def spread(self, *, full: bool) -> Matrix:
+        """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
+
+    @abstractmethod
+    def rounding(self) -> Vector:
+        """What rounding may add to a value of each feature, shape (d,)."""
+
+    @abstractmethod
+    def unpenalised(self) -> Objective:
+        """The same rounds without the penalty."""
+
+    @property
+    def rough(self) -> bool:
+        """Whether this is a sketch of another objective."""
+        return False
+
+    def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
+        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: `FINE`, `FAIR`, `ROUGH`)."""
+        return self._curved(theta, self.run(Pass(theta=theta, share=share)))
+
+    def slope(self, theta: Vector) -> Point:
+        """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
+        return self._point(theta, self.run(Pass(theta=theta)))
+
+    def scattered(self, at: Point, width: int) -> ScatteredPoint:
+        """Curvature and scatter at a point whose gradient is known, in one pass; windows hold `width` rounds."""
+        sums = self.run(Pass(theta=at.theta, share=FINE, width=width, mean=at.gradient - self.l2 * at.theta))
+        assert sums.windows is not None
+        return ScatteredPoint(**vars(self._curved(at.theta, sums)), scatter=sums.windows.products())
+
+    def _point(self, theta: Vector, sums: Sums) -> Point:
+        loss = sums.loss / self.total
+        return Point(
+            theta=theta,
+            value=loss + 0.5 * self.l2 * float(theta @ theta),
+            gradient=sums.gradient / self.total + self.l2 * theta,
+            loss=loss,
+            explained=sums.explained,
+            agreed=sums.agreed,
+        )
+
+    def _curved(self, theta: Vector, sums: Sums) -> CurvedPoint:
+        hessian = (sums.upper + np.triu(sums.upper, 1).T) / self.total + self.l2 * np.eye(len(theta))
+        return CurvedPoint(**vars(self._point(theta, sums)), hessian=hessian)
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """Sums of neighbouring stretches, oldest first, as those of the whole."""
+    return reduce(Sums.__add__, parts)

@@ -1,0 +1,59 @@
+"""Sums over windows of neighbouring rows, for rows that come in parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlooker.types import Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Products of the windows inside some rows, and the rows at both ends that windows into other parts need.
+
+    Examples
+    --------
+    Rows in two parts give what they give in one:
+
+    >>> rows = np.random.default_rng(0).normal(size=(9, 2))
+    >>> parts = Windows.of(rows[:2], 4).joined(Windows.of(rows[2:], 4))
+    >>> bool(np.allclose(parts.products(), Windows.of(rows, 4).products()))
+    True
+    """
+
+    width: int
+    """Rows in a window."""
+    inside: Matrix
+    """Sum of `W W'` over the windows that lie inside, `W` the sum of a window's rows; shape (d, d)."""
+    head: Matrix
+    """The first `width - 1` rows, or all where there are fewer."""
+    tail: Matrix
+    """The last `width - 1` rows, or all where there are fewer."""
+
+    @classmethod
+    def of(cls, rows: Matrix, width: int) -> Windows:
+        """Of rows that lie next to each other."""
+        edge = width - 1
+        return cls(width, _products(rows, width), rows[:edge], rows[max(0, len(rows) - edge) :])
+
+    def joined(self, later: Windows) -> Windows:
+        """Of these rows and those that come after them."""
+        edge = self.width - 1
+        astride = _products(np.vstack([self.tail, later.head]), self.width)
+        head = self.head if len(self.head) == edge else np.vstack([self.head, later.head])[:edge]
+        tail = later.tail if len(later.tail) == edge else np.vstack([self.tail, later.tail])
+        return Windows(self.width, self.inside + astride + later.inside, head, tail[max(0, len(tail) - edge) :])
+
+    def products(self) -> Matrix:
+        """Sum of `W W'` over all windows, those that reach over the ends included."""
+        nothing = Windows.of(np.zeros((self.width - 1, self.head.shape[1])), self.width)
+        return nothing.joined(self).joined(nothing).inside
+
+
+def _products(rows: Matrix, width: int) -> Matrix:
+    """Sum of `W W'` over the windows of `width` rows; zero where there are fewer rows."""
+    running = np.vstack([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    sums = running[width:] - running[:-width]
+    return np.asarray(sums.T @ sums)
