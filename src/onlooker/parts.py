@@ -1,0 +1,38 @@
+"""A log in parts, each worked on where it is: in files larger than memory, or in the memory of other machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
+
+from onlooker.categories import Categories
+from onlooker.log import BanditLog
+
+Result_co = TypeVar("Result_co", covariant=True)
+Result = TypeVar("Result")
+
+
+class Task(Protocol[Result_co]):
+    """What to do with a part. It travels to where the part is, so it can be pickled, and so can what it finds."""
+
+    def __call__(self, part: BanditLog, first: int) -> Result_co:
+        """Work on a part whose first round is round `first` of the log."""
+
+
+class Parts(Protocol):
+    """Whole rounds in parts, oldest first; the same parts every time."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature, or None."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of every category by its column, the reference first, or None."""
+
+    def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
+        """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order."""
