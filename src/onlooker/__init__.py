@@ -84,20 +84,25 @@ _HOMES = {
 }
 """Which module each public name lives in."""
 
+_MODULES = ("bounds",)
+"""Modules that are used by their own name, as in `onlooker.bounds.predictive_regret_bound`."""
+
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = sorted(_HOME)  # noqa: PLE0605  the list is made from the table above
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _HOME and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_MODULES})
