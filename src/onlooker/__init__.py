@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from onlooker.metrics import agreement as agreement
     from onlooker.metrics import direction_error as direction_error
     from onlooker.metrics import predictive_regret as predictive_regret
+    from onlooker.observers import IBCB as IBCB
+    from onlooker.observers import BayesianICB as BayesianICB
+    from onlooker.observers import BlockImitation as BlockImitation
+    from onlooker.observers import ChangePointImitation as ChangePointImitation
+    from onlooker.observers import NonparametricICB as NonparametricICB
+    from onlooker.observers import RankedBlocks as RankedBlocks
     from onlooker.observers import SuffixImitation as SuffixImitation
     from onlooker.observers import TrackingObserver as TrackingObserver
     from onlooker.policy import LinearPolicy as LinearPolicy
@@ -76,7 +82,16 @@ _HOMES = {
     "log": ("BanditLog",),
     "log_report": ("report_page", "write_report"),
     "metrics": ("agreement", "direction_error", "predictive_regret"),
-    "observers": ("SuffixImitation", "TrackingObserver"),
+    "observers": (
+        "IBCB",
+        "BlockImitation",
+        "ChangePointImitation",
+        "RankedBlocks",
+        "BayesianICB",
+        "NonparametricICB",
+        "SuffixImitation",
+        "TrackingObserver",
+    ),
     "policy": ("LinearPolicy",),
     "simulation": ("Simulation", "simulate", "simulate_many"),
     "sweep": ("BurnInSweep", "burn_in_sweep"),

@@ -1,9 +1,28 @@
 """Observers: from a log to a policy."""
 
 from onlooker.observers.base import Observer
+from onlooker.observers.bayesian_icb import BayesianICB
+from onlooker.observers.block_imitation import BlockImitation
+from onlooker.observers.change_point import ChangePointImitation
+from onlooker.observers.ibcb import IBCB
+from onlooker.observers.nonparametric_icb import NonparametricICB
+from onlooker.observers.ranked_blocks import RankedBlocks
 from onlooker.observers.suffix_imitation import SuffixImitation
 from onlooker.observers.summary import Coefficient, Summary
 from onlooker.observers.tracking import TrackingObserver
 from onlooker.observers.tracking_summary import TrackingSummary
 
-__all__ = ["Coefficient", "Observer", "SuffixImitation", "Summary", "TrackingObserver", "TrackingSummary"]
+__all__ = [
+    "IBCB",
+    "BayesianICB",
+    "BlockImitation",
+    "ChangePointImitation",
+    "Coefficient",
+    "NonparametricICB",
+    "Observer",
+    "RankedBlocks",
+    "SuffixImitation",
+    "Summary",
+    "TrackingObserver",
+    "TrackingSummary",
+]
