@@ -1,0 +1,60 @@
+"""The 0-1 loss: which picks are not what a linear policy would pick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlooker.newton import inverse_square_root
+from onlooker.policy import LinearPolicy
+from onlooker.softmax import SoftmaxObjective
+from onlooker.types import Matrix, Vector
+
+
+# eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ZeroOneFit:
+    """A policy, and what it misses."""
+
+    theta: Vector
+    """Shape (d,); only its direction counts."""
+
+    loss: float
+    """Weight of the rounds where the policy does not pick what was picked, as a part of all."""
+
+    agreed: int
+    """Rounds with weight where it does."""
+
+    n_iter: int = 0
+    """Circles that were searched."""
+
+
+def count_misses(objective: SoftmaxObjective, theta: Vector) -> ZeroOneFit:
+    """What the policy with `theta` misses of the objective's rounds; the first of equal best arms is its pick.
+
+    Examples
+    --------
+    >>> from onlooker.log import BanditLog
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]]] * 4), chosen=[0, 0, 0, 1])
+    >>> count_misses(SoftmaxObjective(log, l2=0.0), np.array([2.0])).loss
+    0.25
+    """
+    log = objective.log
+    right = (LinearPolicy(theta).choose(log) == log.chosen) & (objective.weights > 0)
+    explained = float(objective.weights[right].sum())
+    return ZeroOneFit(theta=theta, loss=1 - explained / objective.total, agreed=int(np.count_nonzero(right)))
+
+
+def directions_told(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
+    """Directions of theta that choices depend on, as columns of shape (d, rank), and their dual.
+
+    Along each, scores spread within the rounds by one, so neither units nor features that are constant or combinations
+    of others matter to a search among `columns @ u`. The dual gives `u` back: `dual.T @ columns` is the identity.
+    """
+    spread = objective.spread(full=True)
+    still = np.diag(spread) <= objective.rounding() ** 2
+    spread[still, :] = 0.0
+    spread[:, still] = 0.0
+    columns = inverse_square_root(spread)
+    return columns, spread @ columns
