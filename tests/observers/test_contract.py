@@ -20,6 +20,16 @@ OBSERVERS = [
     if issubclass(thing, Observer) and thing is not Observer
 ]
 
+QUICK = {
+    "BayesianICB": {"iterations": 10, "posterior_sweeps": 30},
+    "NonparametricICB": {"sweeps": 150, "burn_in_sweeps": 100},
+}
+"""Settings of those that sample: short chains obey the contract too."""
+
+
+def ready(kind):
+    return kind(**QUICK.get(kind.__name__, {}))
+
 
 @pytest.fixture(scope="module")
 def simulation():
@@ -63,7 +73,7 @@ def test_repr_shows_what_was_changed(kind):
 
 def test_fit_predict_score(kind, simulation):
     log = simulation.log
-    observer = kind()
+    observer = ready(kind)
     assert observer.fit(log) is observer
     # The order of blocks alone says little of a learner that has settled within a few of them.
     ranked = kind is onlooker.observers.RankedBlocks
@@ -79,7 +89,7 @@ def test_fit_predict_score(kind, simulation):
 
 
 def test_fitting_again_gives_the_same_answer_and_leaves_the_parameters_alone(kind, simulation):
-    observer = kind()
+    observer = ready(kind)
     before = observer.get_params()
     first = observer.fit(simulation.log).theta_
     np.testing.assert_array_equal(observer.fit(simulation.log).theta_, first)
@@ -89,9 +99,9 @@ def test_fitting_again_gives_the_same_answer_and_leaves_the_parameters_alone(kin
 def test_double_precision_and_views_make_no_difference(kind, simulation):
     log = simulation.log
     double = type(log)(log.features.astype(np.float64), log.offsets, log.chosen)
-    single = kind().fit(log).theta_
-    np.testing.assert_allclose(kind().fit(double).theta_, single, rtol=1e-6, atol=1e-9)
-    np.testing.assert_array_equal(kind().fit(log[:]).theta_, single)
+    single = ready(kind).fit(log).theta_
+    np.testing.assert_allclose(ready(kind).fit(double).theta_, single, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(ready(kind).fit(log[:]).theta_, single)
 
 
 def test_before_fit(kind, simulation):

@@ -1,0 +1,120 @@
+"""What the two Bayesian inverse contextual bandits share: where they start, what they keep, what they warn of."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from onlooker.beliefs import BeliefModel, Moments
+from onlooker.checks import as_number, as_whole
+from onlooker.errors import InputError, NoPreferenceWarning, OneArmRoundsWarning, OnlookerWarning, TooFewRoundsWarning
+from onlooker.log import BanditLog, feature_labels
+from onlooker.newton import minimise
+from onlooker.observers.base import Observer
+from onlooker.policy import LinearPolicy
+from onlooker.softmax import SoftmaxObjective
+from onlooker.tracking.follower import as_checkpoints
+from onlooker.tracking.path import Checkpoint, Path, next_checkpoint
+from onlooker.tracking.variation import uniform_p_value, untold, within_rounds
+from onlooker.trouble import about_collinearity
+from onlooker.types import Index, Matrix, Vector
+
+PENALTY = 1e-4
+"""On the mean loss of the imitation that a chain starts from, for features of length one."""
+
+UNIFORM = 0.05
+"""Picks that uniform ones resemble with a larger p-value show no preference."""
+
+
+class BeliefObserver(Observer):
+    """Base of observers that sample the belief behind every pick; `softmax(alpha * x rho)` is how it became one."""
+
+    alpha: float
+    checkpoints: Sequence[int] | None
+    seed: int
+
+    covariance_: Matrix
+    path_: Path
+    n_rounds_: int
+    warnings_: tuple[str, ...]
+
+    def predict_proba(self, log: BanditLog) -> Vector:
+        """Probability that a learner that believes `theta_` picks an arm, one per row of `log.features`."""
+        policy = self._fitted()
+        sharp = LinearPolicy(self.alpha * policy.theta, policy.feature_names, policy.categories)
+        return sharp.probabilities(log)
+
+    def _model(self, log: BanditLog) -> BeliefModel:
+        as_whole(self.seed, "seed")
+        as_checkpoints(self.checkpoints)
+        if not log.n_rounds:
+            raise InputError("the log has no rounds: there is nothing to follow")
+        return BeliefModel.of(log, alpha=as_number(self.alpha, "alpha", least=1e-9, most=1e9))
+
+    def _rounds(self, log: BanditLog) -> Index:
+        """Rounds after which a belief is kept, the last at the end."""
+        checkpoints, rounds = as_checkpoints(self.checkpoints), [0]
+        while (following := next_checkpoint(rounds[-1], checkpoints)) < log.n_rounds:
+            rounds.append(following)
+        return np.array([*rounds[1:], log.n_rounds], dtype=np.int64)
+
+    def _learn(self, log: BanditLog, model: BeliefModel, theta: Vector, moments: Moments) -> None:
+        score, information = within_rounds(log)
+        constant, tangled = untold(information)
+        blank = constant | tangled
+        self.policy_ = LinearPolicy(np.where(constant, 0.0, theta / model.scale), log.feature_names, log.categories)
+        self.covariance_ = moments.covariance / model.scale**2
+        self.covariance_[blank, :] = np.nan
+        self.covariance_[:, blank] = np.nan
+        told = np.where(constant, 0.0, 1.0)
+        self.path_ = Path.of(
+            [
+                Checkpoint.of(n_rounds, told * mean / model.scale, np.outer(told, told) * covariance / model.scale**2)
+                for n_rounds, mean, covariance in zip(
+                    self._rounds(log).tolist(), moments.path, moments.path_covariance, strict=True
+                )
+            ]
+        )
+        self.n_rounds_ = log.n_rounds
+        names = feature_labels(log.feature_names, log.n_features)
+        found = [
+            *about_collinearity(constant, tangled, names),
+            *_about_picks(log, uniform_p_value(score, information)),
+        ]
+        self.warnings_ = tuple(str(one) for one in found)
+        for one in found:
+            warnings.warn(one, stacklevel=3)
+
+
+class Imitation:
+    """Imitation of all picks, where a chain starts, and the curvature of their log-probability, in a model's units."""
+
+    def __init__(self, model: BeliefModel) -> None:
+        self._objective = SoftmaxObjective(model.log, l2=PENALTY * model.scale**2)
+        self._alpha, self._scale = model.alpha, model.scale
+        self.theta: Vector = minimise(self._objective).at.theta / model.alpha
+
+    def curvature(self, theta: Vector) -> Matrix:
+        """Where all picks are made with one belief."""
+        at = self._objective.evaluate(self._alpha * theta)
+        return at.hessian * self._objective.total * self._alpha**2
+
+
+def _about_picks(log: BanditLog, uniform: float) -> Iterator[OnlookerWarning]:
+    d, n_choices = log.n_features, int(np.count_nonzero(log.n_arms > 1))
+    if n_choices < log.n_rounds:
+        yield OneArmRoundsWarning(
+            f"{log.n_rounds - n_choices} rounds offer a single arm: nothing was chosen there, though the learner may "
+            "have learned"
+        )
+    if n_choices < 2 * d:
+        yield TooFewRoundsWarning(
+            f"{n_choices} rounds with a choice for {d} features: the intervals are wide; keep more rounds or fewer "
+            "features"
+        )
+    if uniform > UNIFORM:
+        yield NoPreferenceWarning(
+            f"the {n_choices} picks look uniform (p = {uniform:.2g}): do not read theta as a preference"
+        )
