@@ -14,9 +14,10 @@ def compile_kernels(dtype: str = "float32") -> None:
     """
     from onlooker.environment import Environment
     from onlooker.learners import LinUCB
-    from onlooker.observers import SuffixImitation, TrackingObserver
+    from onlooker.observers import IBCB, SuffixImitation, TrackingObserver
     from onlooker.simulation import simulate
-    from onlooker.softmax import round_losses
+    from onlooker.softmax import SoftmaxObjective, round_losses
+    from onlooker.zero_one.circles import Circles
 
     simulation = simulate(Environment(2, 3, dtype=dtype), LinUCB(), n_rounds=50)
     with warnings.catch_warnings():
@@ -24,4 +25,8 @@ def compile_kernels(dtype: str = "float32") -> None:
         observer = SuffixImitation(burn_in="naive").fit(simulation.log)
         # All families, by the same kernels.
         TrackingObserver().fit(simulation.log).predict_proba(simulation.log)
+        IBCB().fit(simulation.log)
     round_losses(simulation.log, observer.theta_)
+    circles = Circles(SoftmaxObjective(simulation.log, l2=0.0))
+    circles.stand(observer.theta_)
+    circles.look(observer.theta_)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.errors import InputError, OnlookerWarning
 
@@ -17,6 +18,13 @@ from onlooker.errors import InputError, OnlookerWarning
 @click.argument("log")
 @click.option(
     "--burn-in", default="auto", show_default=True, help="naive, rule, auto, a number of rounds, or a fraction below 1."
+)
+@click.option(
+    "--loss",
+    default="softmax",
+    show_default=True,
+    type=click.Choice(["softmax", "zero_one"]),
+    help="zero_one counts missed picks (algorithm 1): a search, without intervals.",
 )
 @click.option("--l2", default=1e-4, show_default=True, help="Penalty on the mean loss; 0 is maximum likelihood.")
 @click.option(
@@ -28,15 +36,18 @@ from onlooker.errors import InputError, OnlookerWarning
 )
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
 @click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@options.seed
 @options.column_options
 @options.as_json
 def fit(
     log: str,
     burn_in: str,
+    loss: str,
     l2: float,
     covariance: str,
     level: float,
     out: str | None,
+    seed: int,
     as_json: bool,
     **columns: Any,
 ) -> None:
@@ -46,13 +57,15 @@ def fit(
     """
     from onlooker.observers import SuffixImitation
 
-    observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, covariance=covariance)
+    observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, loss=loss, covariance=covariance, seed=seed)
     rounds, assumed = open_log(log, columns)
     prepare_kernels(rounds.features.dtype.name)
-    with warnings.catch_warnings():
+    # The softmax fit is over before a bar could tell anything.
+    watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
+    with warnings.catch_warnings(), watched as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)
-        observer.fit(rounds)
+        observer.fit(rounds, progress=progress)
     summary = observer.summary(level)
     if out is not None:
         observer.policy_.save(out)

@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike
 from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
 from onlooker.checks import as_number, as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance, window_width
-from onlooker.errors import InputError
+from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import inverse, minimise
 from onlooker.objective import CurvedPoint, Objective, Point
 from onlooker.observers.base import Observer
-from onlooker.observers.summary import Coefficient, Summary
+from onlooker.observers.summary import NO_INTERVALS, Coefficient, Summary
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
-from onlooker.types import Matrix
+from onlooker.types import Matrix, Progress
+from onlooker.zero_one import fewest_misses
 
 
 class SuffixImitation(Observer):
@@ -39,11 +40,15 @@ class SuffixImitation(Observer):
     l2
         Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
     loss
-        `"softmax"`: the conditional softmax loss.
+        `"softmax"`: the conditional softmax loss. `"zero_one"`: the number of picks missed, the paper's algorithm 1; it
+        starts from the softmax's theta and never ends above it. It tells theta's direction alone, without intervals;
+        theta is given the length at which scores spread within rounds as the softmax's do, for `predict_proba`.
     covariance
         `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
     lags
         How many neighbours the sandwich allows for; None takes Newey and West's rule, 0 treats rounds as independent.
+    seed
+        Of the search for the smallest 0-1 loss: same seed, same answer.
 
     Attributes
     ----------
@@ -52,21 +57,22 @@ class SuffixImitation(Observer):
     burn_in_
         Rounds thrown away.
     loss_
-        Mean softmax loss on the suffix, without the penalty.
+        Mean loss on the suffix, without the penalty; of the 0-1 loss, the part of the weight that is missed.
     n_iter_
-        Passes over the suffix that the solver made.
+        Passes over the suffix that the solver made, or that the search for the smallest 0-1 loss did.
     n_rounds_
         Rounds with a choice that were imitated.
     agreement_
         Fraction of them where the policy picks what was picked.
     shrinkage_
-        About how much of theta's length the penalty took away, between 0 and 1.
+        About how much of theta's length the penalty took away, between 0 and 1; NaN with the 0-1 loss.
     rank_
         How many directions of theta the rounds can tell: d, unless features are constant or collinear.
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell, as where they are too few.
+        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell, as where they are too few. All NaN
+        with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -102,17 +108,20 @@ class SuffixImitation(Observer):
         loss: str = "softmax",
         covariance: str = "sandwich",
         lags: int | None = None,
+        seed: int = 0,
     ) -> None:
         self.burn_in = burn_in
         self.l2 = l2
         self.loss = loss
         self.covariance = covariance
         self.lags = lags
+        self.seed = seed
 
-    def fit(self, log: BanditLog, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, log: BanditLog, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None) -> Self:
         """Recover the policy; `sample_weight` gives one weight per round of the whole log.
 
-        A weight of two counts as two rounds; the choice of `"auto"` does not look at weights.
+        A weight of two counts as two rounds; the choice of `"auto"` does not look at weights. `progress` is told of the
+        search for the smallest 0-1 loss.
         """
         self._check_parameters()
         start = self._start(as_log(log))
@@ -131,14 +140,17 @@ class SuffixImitation(Observer):
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
         self.covariance_ = covariance
-        self.warnings_ = tuple(str(warning) for warning in trouble.warnings)
+        said = [warning for warning in trouble.warnings if self._concerns(warning)]
+        self.warnings_ = tuple(str(warning) for warning in said)
         self.n_rounds_ = objective.n_rounds
         self.agreement_ = at.agreed / objective.n_rounds
         self.rank_ = trouble.rank
         self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
-        for warning in trouble.warnings:
+        if self.loss == "zero_one":
+            self._miss_fewest(objective, progress)
+        for warning in said:
             warnings.warn(warning, stacklevel=2)
         return self
 
@@ -163,7 +175,7 @@ class SuffixImitation(Observer):
                 )
             ),
             level=level,
-            covariance=self.covariance,
+            covariance=self.covariance if self.loss == "softmax" else NO_INTERVALS,
             n_rounds=self.n_rounds_,
             burn_in=self.burn_in_,
             log_likelihood=self.log_likelihood_,
@@ -176,13 +188,29 @@ class SuffixImitation(Observer):
         )
 
     def _check_parameters(self) -> None:
-        if self.loss != "softmax":
-            raise InputError(f"loss is {self.loss!r}: use 'softmax'")
+        if self.loss not in {"softmax", "zero_one"}:
+            raise InputError(f"loss is {self.loss!r}: use 'softmax' or 'zero_one'")
+        as_whole(self.seed, "seed")
         if self.covariance not in {"sandwich", "model"}:
             raise InputError(f"covariance is {self.covariance!r}: use 'sandwich' or 'model'")
         as_number(self.l2, "l2", least=0.0)
         if self.lags is not None:
             as_whole(self.lags, "lags")
+
+    def _miss_fewest(self, objective: SoftmaxObjective, progress: Progress | None) -> None:
+        """Put the policy of the smallest 0-1 loss in the place of the softmax's."""
+        found = fewest_misses(objective, self.theta_, seed=self.seed, progress=progress)
+        self.policy_ = LinearPolicy(found.theta, self.policy_.feature_names, self.policy_.categories)
+        self.loss_ = found.loss
+        self.n_iter_ = found.n_iter
+        self.agreement_ = found.agreed / objective.n_rounds
+        self.log_likelihood_ = -objective.total * objective.slope(found.theta).loss
+        self.shrinkage_ = np.nan
+        self.covariance_ = np.full_like(self.covariance_, np.nan)
+
+    def _concerns(self, warning: OnlookerWarning) -> bool:
+        """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
+        return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
 
     def _start(self, log: BanditLog) -> int:
         start = as_whole(as_burn_in(self.burn_in, l2=self.l2).start(log), "the burn-in")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+NO_INTERVALS = "none"
+"""In the place of a covariance: the loss has no intervals of the usual kind."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Coefficient:
@@ -36,7 +39,7 @@ class Summary:
     level: float
     """Coverage that the intervals aim for."""
     covariance: str
-    """How the standard errors were made."""
+    """How the standard errors were made; `"none"` with the 0-1 loss, which has none."""
     n_rounds: int
     """Rounds with a choice that were imitated."""
     burn_in: int
@@ -52,7 +55,7 @@ class Summary:
     agreement: float
     """Fraction of the imitated rounds where theta's best arm was picked."""
     shrinkage: float
-    """About how much of theta's length the penalty took away."""
+    """About how much of theta's length the penalty took away; NaN with the 0-1 loss."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
 
@@ -66,8 +69,17 @@ class Summary:
         rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
         agreement = f"agreement with them {self.agreement:.3f}"
         likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
+        lines = [f"{rounds}; {agreement}; {likelihood}"]
+        if self.covariance == NO_INTERVALS:
+            lines += [f"{'feature':<{width}} {'estimate':>12}"]
+            lines += [f"{c.name:<{width}} {c.estimate:>12.6g}" for c in self.coefficients]
+            lines.append(
+                "the 0-1 loss tells the direction of theta alone and has no intervals of the usual kind: its minimiser "
+                "converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
+            )
+            return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
         columns = f"{'feature':<{width}} {'estimate':>12} {'std. error':>12} {'z':>8}"
-        lines = [f"{rounds}; {agreement}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
+        lines += [f"{columns}   {percent} interval ({self.covariance})"]
         lines += [
             f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
             for c in self.coefficients
