@@ -107,13 +107,13 @@ def test_the_sample_is_every_so_many_rounds(seed):
     rng = np.random.default_rng(seed)
     log = random_log(seed)
     parts = cut(log, rng, int(rng.integers(1, 60)))
-    n_values = int(rng.integers(10, 2 * log.features.size))
+    n_bytes = int(rng.integers(10, 2 * log.features.nbytes))
     sent = int(rng.choice([1, 2, 4]))
-    found = survey(parts, n_values, stride=sent)
+    found = survey(parts, n_bytes, stride=sent)
     assert_equal_logs(found.sample, log[:: found.stride])
-    assert found.sample.features.size <= n_values
+    assert found.sample.features.nbytes <= n_bytes
     if found.stride > sent:
-        assert log[:: found.stride // 2].features.size > n_values
+        assert log[:: found.stride // 2].features.nbytes > n_bytes
     np.testing.assert_array_equal(found.largest, np.abs(log.features).max(axis=0))
     assert (found.n_rounds, found.dtype) == (log.n_rounds, log.features.dtype)
     for start in (0, 1, found.stride, 137, log.n_rounds):
@@ -123,7 +123,7 @@ def test_the_sample_is_every_so_many_rounds(seed):
 
 def test_a_sample_of_one_vast_round_and_of_mixed_precision():
     vast = BanditLog.from_dense(np.ones((1, 100, 2)), chosen=[5])
-    assert survey(ListParts([vast]), n_values=10).sample.n_rounds == 1
+    assert survey(ListParts([vast]), n_bytes=10).sample.n_rounds == 1
     small, wide = random_log(2, 30, dtype=np.float32), random_log(3, 30)
     found = survey(ListParts([small, wide]))
     assert found.dtype == np.float64
@@ -131,7 +131,7 @@ def test_a_sample_of_one_vast_round_and_of_mixed_precision():
 
 
 def test_thinning_frees_what_it_drops():
-    sample = EvenSample(n_values=60)
+    sample = EvenSample(n_bytes=480)
     log = random_log(4, rounds=4000)
     for first in range(0, 4000, 100):
         sample.add(log[first : first + 100], first)

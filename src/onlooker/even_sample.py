@@ -17,17 +17,17 @@ class EvenSample:
     Examples
     --------
     >>> log = BanditLog.from_dense(np.arange(16.0).reshape(8, 2, 1), chosen=[0] * 8)
-    >>> sample = EvenSample(n_values=8)
+    >>> sample = EvenSample(n_bytes=64)
     >>> sample.add(log[:5], 0)
     >>> sample.add(log[5:], 5)
     >>> sample.stride, sample.log().features[::2, 0]
     (2, array([ 0.,  4.,  8., 12.]))
     """
 
-    def __init__(self, n_values: int, stride: int = 1) -> None:
+    def __init__(self, n_bytes: int, stride: int = 1) -> None:
         self.stride = stride
         """Distance between the rounds that are kept."""
-        self._n_values = n_values
+        self._n_bytes = n_bytes
         self._rows: Features = np.empty((0, 1))
         self._sizes: list[Index] = []
         self._chosen: list[Index] = []
@@ -64,16 +64,15 @@ class EvenSample:
 
     def _fits(self, taken: BanditLog) -> bool:
         """Whether the rounds fit in; room is made for them where thinning cannot."""
-        d = taken.n_features
-        room = max(1, self._n_values // d)
+        dtype = np.result_type(self._rows, taken.features) if self._n_rows else taken.features.dtype
+        room = max(1, self._n_bytes // (taken.n_features * dtype.itemsize))
         kept = sum(map(len, self._sizes)) + taken.n_rounds
         needed = self._n_rows + len(taken.features)
         if needed > room and kept > 1:
             return False
-        dtype = np.result_type(self._rows, taken.features) if self._n_rows else taken.features.dtype
         if needed > len(self._rows) or dtype != self._rows.dtype:
             # Memory that is never written to is never taken.
-            rows: Features = np.empty((max(room, needed), d), dtype=dtype)
+            rows: Features = np.empty((max(room, needed), taken.n_features), dtype=dtype)
             rows[: self._n_rows] = self._rows[: self._n_rows]
             self._rows = rows
         return True

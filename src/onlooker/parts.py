@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from onlooker.categories import Categories
 from onlooker.log import BanditLog
@@ -19,6 +19,7 @@ class Task(Protocol[Result_co]):
         """Work on a part whose first round is round `first` of the log."""
 
 
+@runtime_checkable
 class Parts(Protocol):
     """Whole rounds in parts, oldest first; the same parts every time."""
 

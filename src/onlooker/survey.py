@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,8 +13,17 @@ from onlooker.log import BanditLog
 from onlooker.parts import Parts
 from onlooker.types import Index, Vector
 
-SAMPLE_VALUES = 1 << 24
-"""Feature values that a sample may hold unless said otherwise: 64 MB as float32."""
+SAMPLE_BYTES = 1 << 27
+"""Memory that the features of a sample may take unless said otherwise."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """Parts that say how much of them may be gathered in memory."""
+
+    @property
+    def sample_bytes(self) -> int:
+        """Memory that the features of a sample may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,12 +133,14 @@ class Survey:
         return self.sample.suffix(min(self.sample.n_rounds, -(-start // self.stride)))
 
 
-def survey(parts: Parts, n_values: int = SAMPLE_VALUES, stride: int = 1) -> Survey:
-    """Go over all parts once; the sample holds at most `n_values` feature values.
+def survey(parts: Parts, n_bytes: int = SAMPLE_BYTES, stride: int = 1) -> Survey:
+    """Go over all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
 
     A `stride` of more than 1, a power of 2, spares sending rounds that the sample would drop again.
     """
-    sample = EvenSample(n_values, stride)
+    if isinstance(parts, Limited):
+        n_bytes = parts.sample_bytes
+    sample = EvenSample(n_bytes, stride)
     counts: list[Counts] = []
     largest, dtype = np.zeros(parts.n_features), np.dtype(np.float32)
     for part in parts.run(SurveyPart(stride)):

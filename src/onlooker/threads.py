@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from onlooker.errors import InputError
 
 Item = TypeVar("Item")
+_END = object()
 Result = TypeVar("Result")
 
 
@@ -58,3 +59,21 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, pe
         finally:
             for future in pending:
                 future.cancel()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items, the next one made by a thread while the last one is worked on.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, source, _END)
+        while (item := coming.result()) is not _END:
+            coming = reader.submit(next, source, _END)
+            yield cast("Item", item)
+            # Otherwise it would be held until the one after the next is there.
+            del item

@@ -15,8 +15,21 @@ from onlooker.log import BanditLog
 from onlooker.types import Ids
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Some rounds that can be read by themselves, at any time and in any thread."""
+
+    n_rounds: int
+    """How many."""
+    read: Callable[[], BanditLog]
+    """Reads them."""
+
+
 class Scanned(Protocol):
     """A log that stays in its files: iterating gives it in parts of whole rounds, oldest first, as often as asked."""
+
+    batch_rows: int
+    """How many offered arms a part holds, about."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -31,6 +44,9 @@ class Scanned(Protocol):
         """Levels of the features that came from text, or None."""
 
     def __iter__(self) -> Iterator[BanditLog]: ...
+
+    def stretches(self) -> Iterator[Stretch] | None:
+        """The same parts, to be read side by side; None where they can only be read in order."""
 
 
 @dataclass(frozen=True, kw_only=True)

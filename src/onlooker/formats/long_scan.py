@@ -35,7 +35,7 @@ class LongScan:
     """The log in some long tables, files one after the other; what it needs of all rows is found when it is made."""
 
     def __init__(self, sources: Sequence[Source], columns: Columns, batch_rows: int) -> None:
-        self._sources, self._batch_rows = sources, batch_rows
+        self._sources, self.batch_rows = sources, batch_rows
         self._columns = with_arm(sources[0].names, columns)
         names, texts = self._checked()
         if columns.like is not None:
@@ -87,6 +87,9 @@ class LongScan:
                 log = BanditLog.from_parts(parts)
             yield log
 
+    def stretches(self) -> None:
+        """Rounds may straddle files and row groups, so they are read in order."""
+
     def _checked(self) -> tuple[list[str], list[str]]:
         """Columns that may be features, and those of them that are text; the same in every file."""
         found: list[tuple[list[str], list[str]]] = []
@@ -132,7 +135,7 @@ class LongScan:
         begin = 0
         for source in self._sources:
             path, begin = source.path, -sum(map(len, rest))
-            enough = self._batch_rows
+            enough = self.batch_rows
             for batch in self._batches(source, names):
                 rest.append(batch)
                 if sum(map(len, rest)) < enough:
@@ -140,7 +143,7 @@ class LongScan:
                 table = _joined(rest, path)
                 cut = self._last_round(table)
                 # A round that fills the batch: wait for more before looking again.
-                enough = self._batch_rows if cut else 2 * len(table)
+                enough = self.batch_rows if cut else 2 * len(table)
                 if cut:
                     yield path, begin, table[:cut]
                     begin += cut
@@ -158,7 +161,7 @@ class LongScan:
     def _batches(self, source: Source, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        batches = source.batches(self._columns, names, self._batch_rows)
+        batches = source.batches(self._columns, names, self.batch_rows)
         while True:
             with named(source.path, "read"):
                 batch = next(batches, None)

@@ -18,6 +18,9 @@ from onlooker.log import BanditLog
 from onlooker.moments import as_times
 from onlooker.types import Ids
 
+_BUFFER = 1 << 20
+"""Bytes that are read from a file at a time, of every column."""
+
 
 class NestedFile:
     """A file whose columns were found and checked."""
@@ -49,6 +52,8 @@ class NestedFile:
         leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{arms}."))
         groups = range(self.metadata.num_row_groups)
         self.values = [self.metadata.row_group(i).column(leaf).num_values for i in groups]
+        """Feature values in every row group."""
+        self._firsts = np.cumsum([0, *(self.metadata.row_group(i).num_rows for i in groups)])
 
     def read(self) -> tuple[BanditLog, Ids | None]:
         """The log, and what each round belongs to."""
@@ -79,10 +84,8 @@ class NestedFile:
 
     def batches(self, batch_rows: int) -> Iterator[Rounds]:
         """The rounds in parts of about `batch_rows` offered arms."""
-        import pyarrow.parquet as pq
-
         first = 0
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+        with arrow_errors("Parquet"), self._streamed() as file:
             size = max(1, int(batch_rows / self._arms_a_round(file)))
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
@@ -91,11 +94,41 @@ class NestedFile:
                     first += len(batch)
                     yield rounds
 
+    def neighbours(self, n_values: int) -> Iterator[range]:
+        """Row groups in runs of at most `n_values` feature values, or of one."""
+        begin, held = 0, 0
+        for group, values in enumerate(self.values):
+            if group > begin and held + values > n_values:
+                yield range(begin, group)
+                begin, held = group, 0
+            held += values
+        if self.values:
+            yield range(begin, len(self.values))
+
+    def n_rounds(self, groups: range) -> int:
+        """How many rounds some row groups hold."""
+        return int(self._firsts[groups.stop] - self._firsts[groups.start])
+
+    def read_groups(self, groups: range) -> Rounds:
+        """Read some row groups; the file is opened anew, so that threads can read side by side."""
+        import pyarrow.parquet as pq
+
+        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+            table = file.read_row_groups(list(groups), columns=self.columns.names, use_threads=False)
+        first = int(self._firsts[groups.start])
+        return self._timed(Rounds.of_table(table, self.columns, first), first)
+
     def _timed(self, rounds: Rounds, first: int) -> Rounds:
         """The same rounds, with times that can be put in order."""
         if rounds.times is None or self.columns.order_by is None:
             return rounds
         return replace(rounds, times=as_times(rounds.times, self.columns.order_by, first, lists.round_place))
+
+    def _streamed(self) -> Any:
+        """The file, opened so that a large row group is not read at once."""
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self.path, metadata=self.metadata, buffer_size=_BUFFER)
 
     def _arms_a_round(self, file: Any) -> float:
         """How many arms a round offers on average, which the file tells by its values and the width of an arm."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from onlooker.categories import Categories, Encoded
 from onlooker.errors import InputError
 from onlooker.formats.aligning import aligned
-from onlooker.formats.format import named
+from onlooker.formats.format import Stretch, named
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.row_groups import Rounds
 from onlooker.log import BanditLog
@@ -22,7 +23,7 @@ class NestedScan:
     """The log in some nested files, one after the other."""
 
     def __init__(self, files: Sequence[NestedFile], batch_rows: int, like: Encoded | None) -> None:
-        self._files, self._batch_rows, self._like = files, batch_rows, like
+        self._files, self.batch_rows, self._like = files, batch_rows, like
         first = files[0]
         for file in files:
             if file.names != first.names or file.categories != first.categories:
@@ -32,6 +33,7 @@ class NestedScan:
             if head is None:
                 raise InputError("holds no rounds: nothing was offered")
             log = first.log(head)
+            self._width = log.n_features
             self._head = log if like is None else aligned(log, like)
 
     @property
@@ -53,14 +55,33 @@ class NestedScan:
         last: NDArray[Any] | None = None
         for file in self._files:
             with named(file.path, "read"):
-                for rounds in file.batches(self._batch_rows):
-                    log = file.log(rounds)
+                for rounds in file.batches(self.batch_rows):
                     if rounds.times is not None:
                         assert file.columns.order_by is not None
                         last = _check_times(rounds, last, file.columns.order_by)
-                    if log.n_features != self._head.n_features and self._like is None:
-                        raise InputError(f"has {log.n_features} features, but before {self.n_features}: scan it alone")
-                    yield log if self._like is None else aligned(log, self._like)
+                    yield self._log(file, rounds)
+
+    def stretches(self) -> Iterator[Stretch] | None:
+        """The same rounds by row groups; None where those are large, or where times have to be checked in order."""
+        largest = max(max(file.values, default=0) for file in self._files)
+        if largest > 2 * self.batch_rows * self._width or self._files[0].columns.order_by is not None:
+            return None
+        return self._by_groups()
+
+    def _by_groups(self) -> Iterator[Stretch]:
+        for file in self._files:
+            for groups in file.neighbours(self.batch_rows * self._width):
+                yield Stretch(file.n_rounds(groups), partial(self._read, file, groups))
+
+    def _read(self, file: NestedFile, groups: range) -> BanditLog:
+        with named(file.path, "read"):
+            return self._log(file, file.read_groups(groups))
+
+    def _log(self, file: NestedFile, rounds: Rounds) -> BanditLog:
+        log = file.log(rounds)
+        if log.n_features != self._width and self._like is None:
+            raise InputError(f"has {log.n_features} features, but before {self._width}: scan it alone")
+        return log if self._like is None else aligned(log, self._like)
 
 
 def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDArray[Any]:
