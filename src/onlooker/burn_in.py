@@ -20,6 +20,14 @@ class BurnIn(Protocol):
         """Number of rounds to throw away."""
 
 
+@runtime_checkable
+class LengthRule(Protocol):
+    """A burn-in that depends on nothing but the length of the log, so that the log itself need not be there."""
+
+    def start_of(self, n_rounds: int) -> int:
+        """Number of rounds to throw away of `n_rounds`."""
+
+
 @dataclass(frozen=True)
 class FixedStart:
     """Throw away the same number of rounds whatever the log."""
@@ -30,8 +38,12 @@ class FixedStart:
     def __post_init__(self) -> None:
         as_whole(self.rounds, "the burn-in")
 
-    def start(self, log: BanditLog) -> int:  # noqa: ARG002  the protocol's shape
+    def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away."""
+        return self.start_of(log.n_rounds)
+
+    def start_of(self, n_rounds: int) -> int:  # noqa: ARG002  the protocol's shape
+        """Number of rounds to throw away of `n_rounds`."""
         return self.rounds
 
 
@@ -48,7 +60,11 @@ class Fraction:
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away."""
-        return int(self.fraction * log.n_rounds + 1e-9)
+        return self.start_of(log.n_rounds)
+
+    def start_of(self, n_rounds: int) -> int:
+        """Number of rounds to throw away of `n_rounds`."""
+        return int(self.fraction * n_rounds + 1e-9)
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,11 @@ class PowerRule:
 
     def start(self, log: BanditLog) -> int:
         """Number of rounds to throw away."""
-        return power_start(log.n_rounds, self.exponent)
+        return self.start_of(log.n_rounds)
+
+    def start_of(self, n_rounds: int) -> int:
+        """Number of rounds to throw away of `n_rounds`."""
+        return power_start(n_rounds, self.exponent)
 
 
 def power_start(n_rounds: int, exponent: float) -> int:
