@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -13,7 +14,9 @@ import numpy as np
 from onlooker.errors import OnlookerWarning
 from onlooker.log import BanditLog
 from onlooker.metrics import agreement, direction_error, predictive_regret
-from onlooker.observers import Observer, SuffixImitation, TrackingObserver
+from onlooker.observers import Observer
+from onlooker.observers.methods import find_methods
+from onlooker.peak_memory import Peak, peak_memory
 from onlooker.policy import LinearPolicy
 from onlooker.sweep import BurnInSweep
 from onlooker.types import Progress, Vector
@@ -46,6 +49,8 @@ class Row:
     """Rounds that it threw away, where it throws any away."""
     seconds: float | None = None
     """Time of the fit."""
+    peak_mb: float | None = None
+    """Memory of the fit at its most, beyond what was held before, where it was measured."""
     warnings: tuple[str, ...] = ()
     """What the observer said of its answer."""
 
@@ -60,6 +65,9 @@ COLUMNS = (
 )
 """Of a comparison's table: heading, field of `Row`, format."""
 
+MEMORY = ("peak MB", "peak_mb", ".0f")
+"""One more, where memory was measured."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
@@ -68,7 +76,8 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def __repr__(self) -> str:
-        known = [column for column in COLUMNS if any(getattr(row, column[1]) is not None for row in self.rows)]
+        columns = (*COLUMNS, MEMORY)
+        known = [column for column in columns if any(getattr(row, column[1]) is not None for row in self.rows)]
         lines = [[heading for heading, _, _ in known]]
         for row in self.rows:
             values = [(getattr(row, field), style) for _, field, style in known]
@@ -89,12 +98,7 @@ class Comparison:
 
 def default_observers() -> dict[str, Observer]:
     """The observers that a comparison runs unless told otherwise."""
-    return {
-        "suffix imitation, naive": SuffixImitation(burn_in="naive"),
-        "suffix imitation, rule N^0.9": SuffixImitation(burn_in="rule"),
-        "suffix imitation, auto": SuffixImitation(burn_in="auto"),
-        "tracking": TrackingObserver(),
-    }
+    return {method.title: method.make() for method in find_methods(["naive", "rule", "auto", "tracking"])}
 
 
 def compare(
@@ -102,14 +106,16 @@ def compare(
     observers: Mapping[str, Observer] | None = None,
     *,
     truth: Truth | None = None,
+    memory: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Fit every observer to the log and judge what it found.
+    """Fit every observer to the log and judge what it found; `memory` measures each fit's, where the system can tell.
 
     Examples
     --------
     >>> from onlooker.environment import Environment
     >>> from onlooker.learners import LinUCB
+    >>> from onlooker.observers import SuffixImitation
     >>> from onlooker.simulation import simulate
     >>> environment = Environment(5, 20)
     >>> simulation = simulate(environment, LinUCB(), n_rounds=2000)
@@ -121,15 +127,15 @@ def compare(
     chosen = default_observers() if observers is None else observers
     rows = []
     for done, (name, observer) in enumerate(chosen.items(), 1):
-        started = time.perf_counter()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), peak_memory() if memory else nullcontext(Peak()) as peak:
             # The rows carry them.
             warnings.simplefilter("ignore", OnlookerWarning)
+            started = time.perf_counter()
             observer.fit(log)
-        seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - started
         row = judge(name, observer.policy_, log, truth=truth)
-        said = getattr(observer, "warnings_", ())
-        rows.append(replace(row, burn_in=getattr(observer, "burn_in_", None), seconds=seconds, warnings=said))
+        said, burn_in = getattr(observer, "warnings_", ()), getattr(observer, "burn_in_", None)
+        rows.append(replace(row, burn_in=burn_in, seconds=seconds, peak_mb=peak.mb, warnings=said))
         if progress is not None:
             progress(done, len(chosen))
     return Comparison(rows=tuple(rows))

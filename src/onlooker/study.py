@@ -51,9 +51,10 @@ def study(
     seed: int = 0,
     *,
     observers: Mapping[str, Observer] | None = None,
+    memory: bool = False,
     watch: Watch = lambda _: nullcontext(),
 ) -> Study:
-    """Simulate a learner and run the observers on its log.
+    """Simulate a learner and run the observers on its log; `memory` measures what each takes.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def study(
     log = simulation.log
     truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(TEST_ROUNDS, seed))
     with watch("observing") as progress:
-        observed = compare(log, chosen, truth=truth, progress=progress)
+        observed = compare(log, chosen, truth=truth, memory=memory, progress=progress)
     with watch("sweeping the burn-in") as progress:
         curve = judge_sweep(burn_in_sweep(log, progress=progress), log, truth=truth)
     itself = judge("learner (sees rewards)", LinearPolicy(simulation.learner_theta), log, truth=truth)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -12,15 +14,30 @@ from onlooker.cli.console import prepare_kernels, print_comparison, print_json, 
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.errors import InputError
 
+if TYPE_CHECKING:
+    from onlooker.comparison import Comparison
+    from onlooker.observers.methods import Method
+
+CHARTS = (".png", ".svg")
+"""What a chart can be written as."""
+
 
 @click.command()
 @click.argument("log", required=False)
+@click.option("--observer", "names", multiple=True, metavar="NAME", help="Run this one; repeat for more.")
+@click.option("--all", "everything", is_flag=True, help="Run the slow ones too: minutes on a log of 10,000 rounds.")
+@click.option("--out", metavar="TABLE.csv", help="Also write the table.")
+@click.option("--chart", metavar="FILE", help="Also draw it (.png or .svg).")
 @options.simulation_options
 @options.seed
 @options.column_options
 @options.as_json
 def compare(
     log: str | None,
+    names: tuple[str, ...],
+    everything: bool,
+    out: str | None,
+    chart: str | None,
     learner: str,
     settings: tuple[str, ...],
     n_rounds: int,
@@ -33,32 +50,81 @@ def compare(
 ) -> None:
     """Run the observers on LOG, or on a simulated log where the truth is known.
 
-    Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3
+    Unless told otherwise, all run that take seconds. Observers: naive, rule, auto (suffix imitation), tracking, ibcb,
+    ibcb-logit, blocks, change-point, ranked; slow ones: zero-one, bayesian, nonparametric.
+
+    Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3;
+    onlooker compare --observer auto --observer ibcb --out table.csv --chart chart.png
     """
     from onlooker import comparison
     from onlooker.environment import Environment
     from onlooker.study import study
 
+    methods = _methods(names, everything=everything)
+    _check_targets(out, chart)
+    observers = {method.title: method.make() for method in methods}
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         rounds, assumed = open_log(log, columns)
         what = f"{log}: {rounds!r}"
         prepare_kernels(rounds.features.dtype.name)
         with progress_bar("observing") as progress:
-            found = comparison.compare(rounds, progress=progress)
+            found = comparison.compare(rounds, observers, memory=True, progress=progress)
     else:
         player = options.make_learner(learner, settings)
         environment = Environment(n_features, n_arms, noise, seed=seed)
         assumed = []
         what = f"{player!r} for {n_rounds} rounds, seed {seed}: {n_features} features, {n_arms} arms"
         prepare_kernels()
-        found = study(environment, player, n_rounds, seed, watch=progress_bar).comparison
+        played = study(environment, player, n_rounds, seed, observers=observers, memory=True, watch=progress_bar)
+        found = played.comparison
+    _write(found, out, chart, simulated=log is None)
     if as_json:
-        print_json({"what": what, "assumed": assumed, **found.to_dict()})
+        print_json({"what": what, "assumed": assumed, "out": out, "chart": chart, **found.to_dict()})
         return
     click.echo(what)
     print_assumptions(assumed)
     print_comparison(found)
+    for path in filter(None, (out, chart)):
+        click.echo(f"written: {path}")
+
+
+def _methods(names: tuple[str, ...], *, everything: bool) -> tuple[Method, ...]:
+    from onlooker.observers.methods import METHODS, find_methods
+
+    if names and everything:
+        raise InputError("--all runs every observer, but --observer names some: leave one of them out")
+    if names:
+        return find_methods(names)
+    return tuple(method for method in METHODS if method.quick or everything)
+
+
+def _check_targets(out: str | None, chart: str | None) -> None:
+    """Refuse what could not be written before minutes are spent on it."""
+    if chart is not None and Path(chart).suffix.lower() not in CHARTS:
+        raise InputError(f"--chart {chart}: a chart is written as {' or '.join(CHARTS)}, name such a file")
+    for flag, path in (("--out", out), ("--chart", chart)):
+        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+            raise InputError(f"{flag} {path}: cannot be written, name a file in a folder that exists")
+
+
+def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: bool) -> None:
+    rows = [asdict(row) for row in found.rows]
+    if out is not None:
+        from onlooker.comparison import COLUMNS, MEMORY
+        from onlooker.experiments.tables import write_csv
+
+        fields = [field for _, field, _ in (*COLUMNS, MEMORY)]
+        write_csv(out, [{field: row[field] for field in fields} for row in rows], fields)
+    if chart is not None:
+        from onlooker.files import write_text
+        from onlooker.plots import comparison_charts, to_png, to_svg
+
+        charts = comparison_charts(rows, reference=found.rows[0].name if simulated else None)
+        if Path(chart).suffix.lower() == ".svg":
+            write_text(chart, to_svg(charts))
+        else:
+            to_png(charts, chart)
 
 
 def _check_unused(*names: str) -> None:

@@ -60,9 +60,15 @@ agreement: with the learner's own picks over the last tenth of the log, which th
 What the learner should have learned is not known, so errors cannot be given."""
 
 
+_MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself."
+
+
 def print_comparison(found: Comparison) -> None:
     """Print the table, what its columns mean, and what the observers said of their answers."""
-    click.echo(f"{found}\n{_TRUTH_KNOWN if found.rows[0].direction_error is not None else _TRUTH_UNKNOWN}")
+    known = any(row.direction_error is not None for row in found.rows)
+    click.echo(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
+    if any(row.peak_mb is not None for row in found.rows):
+        click.echo(_MEMORY)
     _print_warnings(found.rows)
 
 

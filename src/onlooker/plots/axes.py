@@ -35,8 +35,8 @@ def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
 def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
     """Draw a chart's data and texts; give what stands for each series and level in a legend."""
     axes.set(xscale="log" if chart.log_x else "linear", yscale="log" if chart.log_y else "linear")
-    _set_ticks(axes.xaxis, log=chart.log_x)
-    _set_ticks(axes.yaxis, log=chart.log_y)
+    set_ticks(axes.xaxis, log=chart.log_x)
+    set_ticks(axes.yaxis, log=chart.log_y)
     handles = [_draw_series(axes, series, number) for number, series in enumerate(chart.series)]
     handles += [_draw_level(axes, level, number) for number, level in enumerate(chart.levels)]
     for mark in chart.marks:
@@ -126,7 +126,8 @@ class _LogTicks(Locator):
         return [float(tick) for tick in even if low <= tick <= high]
 
 
-def _set_ticks(axis: Axis, *, log: bool) -> None:
+def set_ticks(axis: Axis, *, log: bool) -> None:
+    """Round numbers, written in full."""
     if log:
         axis.set_major_locator(_LogTicks())
         axis.set_minor_locator(NullLocator())

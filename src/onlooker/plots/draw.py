@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from onlooker.errors import InputError
 from onlooker.files import atomic_path
+from onlooker.plots.dots import DotChart
 from onlooker.plots.figure import Chart
 from onlooker.plots.intervals import IntervalChart
 from onlooker.plots.palette import INK
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-AnyChart = Chart | IntervalChart
+AnyChart = Chart | IntervalChart | DotChart
 """Everything that can be drawn."""
 
 _Kind = TypeVar("_Kind", Chart, AnyChart)
@@ -34,6 +35,9 @@ LEGEND_LINE = 0.22
 
 NAME_LINE, AROUND = 0.25, 1.1
 """Inches of one name in a chart of intervals, and of everything above and under them."""
+
+DOT_LINE = 0.32
+"""Inches of one name in a chart of dots, which have their values written above them."""
 
 _SETTINGS: dict[str, Any] = {
     # Text stays text: it can be read aloud, searched and copied, any script has glyphs, and the page chooses the font.
@@ -120,7 +124,7 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
     """Give the charts, of which there must be one."""
-    row = (charts,) if isinstance(charts, Chart | IntervalChart) else tuple(charts)
+    row = (charts,) if isinstance(charts, AnyChart) else tuple(charts)
     if not row:
         raise InputError("there are no charts to draw: pass at least one")
     return row
@@ -163,13 +167,18 @@ def _height(chart: AnyChart) -> float:
 
     if isinstance(chart, Chart):
         return HEIGHT + LEGEND_LINE * (legend_rows(chart) - 1)
+    if isinstance(chart, DotChart):
+        return AROUND + DOT_LINE * len(chart.names)
     return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (interval_legend_rows(chart) - 1)
 
 
 def _draw(figure: SubFigure, chart: AnyChart, *, title: bool) -> Axes:
     from onlooker.plots.axes import draw_chart
+    from onlooker.plots.dot_axes import draw_dots
     from onlooker.plots.interval_axes import draw_intervals
 
     if isinstance(chart, Chart):
         return draw_chart(figure, chart, title=title)
+    if isinstance(chart, DotChart):
+        return draw_dots(figure, chart, title=title)
     return draw_intervals(figure, chart, title=title)

@@ -1,0 +1,47 @@
+"""Dots on matplotlib's axes. Imported only to draw, as matplotlib is slow to load."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
+from matplotlib.lines import Line2D
+
+from onlooker.plots.axes import set_ticks
+from onlooker.plots.dots import DotChart
+from onlooker.plots.palette import DASHES, INK, LIGHT
+from onlooker.plots.text import ends_of, one_line
+
+
+def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
+    """Draw a chart, each value written beside its dot, the legend under the axes so that it covers no data."""
+    axes = figure.add_subplot()
+    places = np.arange(len(chart.names))
+    axes.set_xscale("log" if chart.log_x else "linear")
+    if chart.level is not None:
+        axes.axvline(chart.level.y, color=INK, linestyle=DASHES[1], linewidth=1.4, zorder=1)
+    if chart.low is not None and chart.high is not None:
+        axes.hlines(places, chart.low, chart.high, color=LIGHT[0], linewidth=1.6, zorder=2)
+    axes.plot(chart.values, places, linestyle="none", marker="o", color=LIGHT[0], zorder=3)
+    for place, value in zip(places.tolist(), chart.values.tolist(), strict=True):
+        if np.isnan(value):
+            axes.annotate("none", (0.02, place), xycoords=axes.get_yaxis_transform(), va="center", alpha=0.7)
+        else:
+            axes.annotate(f"{value:.3g}", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+    axes.set_yticks(places, [ends_of(name, 28) for name in chart.names])
+    axes.set_ylim(len(chart.names) - 0.4, -0.8)
+    axes.margins(x=0.12)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="x")
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    set_ticks(axes.xaxis, log=chart.log_x)
+    axes.set_xlabel(one_line(chart.x_label, 44))
+    if title:
+        axes.set_title(one_line(chart.title, 38))
+    if chart.level is not None:
+        handle = Line2D([], [], color=INK, linestyle=DASHES[1], linewidth=1.4)
+        figure.legend(
+            [handle], [f"{one_line(chart.level.label, 32)} ({chart.level.y:.3g})"], loc="outside lower center"
+        )
+    return axes
