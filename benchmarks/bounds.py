@@ -14,7 +14,7 @@ os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM
 
 import numpy as np
 
-from onlooker.bounds import TRIVIAL_REGRET
+from onlooker.bounds import TRIVIAL_REGRET, Dimension, predictive_regret_bound
 from onlooker.experiments.bounds import LEARNERS, NARROW, bound_cell
 from onlooker.experiments.runner import Task, run_tasks
 from onlooker.experiments.tables import write_csv
@@ -84,6 +84,25 @@ def verdict(rows: Rows) -> tuple[str, bool]:
     return "\n".join(parts), held
 
 
+def needed() -> str:
+    """From how many imitated rounds on theorem 2 says something, and something useful, with an eta of 0.1."""
+    lines = [["", "regret <= 2", "regret <= 0.1"], ["---"] * 3]
+    for d, K in (SETTINGS[0], SETTINGS[-1]):
+        for dimension in ("sharp", "paper"):
+            counts = [f"{_needed(target, d, K, dimension):,}" for target in (TRIVIAL_REGRET, 0.1)]
+            lines.append([f"d = {d}, K = {K}, {BOUNDS[f'theorem_{dimension}']}", *counts])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _needed(target: float, d: int, K: int, dimension: Dimension) -> int:
+    low, high = 1, 2**40
+    while low < high:
+        middle = (low + high) // 2
+        enough = predictive_regret_bound(middle, 0, d, K, DELTA, 0.1, dimension=dimension) <= target
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return low
+
+
 def charts(rows: Rows) -> list[Chart]:
     found = []
     for axis, label, fixed in (("T", "burn-in T", {"N": HORIZONS[-1]}), ("N", "rounds N", {"alpha": RULE})):
@@ -137,6 +156,10 @@ def _number(rows: Rows, key: str) -> str:
     return "none" if np.isnan(value) else f"{value:.3g}"
 
 
+def _six_digits(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in row.items()}
+
+
 def _progress(done: int, total: int, left: float | None) -> None:
     if sys.stderr.isatty() or done == total or done % 10 == 0:
         ahead = "" if left is None else f", some {left / 60:.0f} minutes left"
@@ -151,7 +174,7 @@ def main() -> int:
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     rows = measured(arguments.work, arguments.seeds)
-    write_csv(arguments.out / "bounds.csv", rows, list(rows[0]))
+    write_csv(arguments.out / "bounds.csv", [_six_digits(row) for row in rows], list(rows[0]))
     words, held = verdict(rows)
     intro = (
         f"Means over {arguments.seeds} seeds after T = N^{RULE}, delta = {DELTA}. *Cost of a miss* is regret over "
@@ -161,6 +184,7 @@ def main() -> int:
         "one seed at least."
     )
     text = f"{intro}\n\n{table(rows)}\n\nAll {len(rows):,} cells (burn-ins, horizons, settings, seeds):\n\n{words}\n"
+    text += f"\nRounds after the burn-in that theorem 2 needs, eta = 0.1:\n\n{needed()}\n"
     (arguments.out / "bounds.md").write_text(text, encoding="utf-8")
     print(text)
     sheet_png(charts(rows), arguments.out / "bounds.png", columns=3)
