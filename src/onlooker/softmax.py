@@ -88,20 +88,17 @@ class SoftmaxObjective(Objective):
         log, d = self.log, self.n_features
         size = 0 if wanted.share is None else d
         gradient, upper = np.zeros(d), np.zeros((size, size))
+        gradients = np.empty((bounds[1] - bounds[0] if wanted.width else 0, d))
         share = FINE if wanted.share is None else wanted.share
         loss, explained, agreed = accumulate(
             *(log.features, log.offsets, log.chosen, self.weights, *bounds),
-            *(self.stride, wanted.theta, share, gradient, upper),
+            *(self.stride, wanted.theta, share, gradient, upper, gradients),
         )
         sums = Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed)
-        return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted))
+        return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
 
-    def _windows(self, bounds: tuple[int, int], wanted: Pass) -> Windows:
-        from onlooker.kernels.softmax import round_gradients
-
-        log, weights = self.log, self.weights[slice(*bounds)]
-        gradients = np.empty((len(weights), self.n_features))
-        round_gradients(log.features, log.offsets, log.chosen, self.weights, *bounds, wanted.theta, gradients)
+    def _windows(self, bounds: tuple[int, int], wanted: Pass, gradients: Matrix) -> Windows:
+        weights = self.weights[slice(*bounds)]
         if wanted.mean is not None:
             gradients -= weights[:, None] * wanted.mean
         return Windows.of(gradients[weights > 0], wanted.width)
