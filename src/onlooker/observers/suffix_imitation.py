@@ -13,11 +13,13 @@ from onlooker.checks import as_number, as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance, window_width
 from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
-from onlooker.log import BanditLog, as_log, feature_labels
+from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import inverse, minimise
 from onlooker.objective import CurvedPoint, Objective, Point
 from onlooker.observers.base import Observer
+from onlooker.observers.suffix import suffix_objective
 from onlooker.observers.summary import NO_INTERVALS, Coefficient, Summary
+from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
@@ -117,17 +119,28 @@ class SuffixImitation(Observer):
         self.lags = lags
         self.seed = seed
 
-    def fit(self, log: BanditLog, sample_weight: ArrayLike | None = None, *, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        log: BanditLog | Parts,
+        sample_weight: ArrayLike | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Self:
         """Recover the policy; `sample_weight` gives one weight per round of the whole log.
 
         A weight of two counts as two rounds; the choice of `"auto"` does not look at weights. `progress` is told of the
         search for the smallest 0-1 loss.
+
+        A log that is not in memory, as `scan_log` gives it, is gone through once for every pass that the solver makes,
+        and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
+        rounds, as many as fit into memory.
         """
         self._check_parameters()
-        start = self._start(as_log(log))
-        suffix = log.suffix(start)
-        weights = None if sample_weight is None else _suffix_weights(sample_weight, log, start)
-        objective = SoftmaxObjective(suffix, l2=self.l2, weights=weights)
+        objective, start = suffix_objective(
+            log, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
+        )
+        if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
+            raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit = minimise(objective)
         at, covariance = self._uncertainty(objective, fit.at)
         trouble = find_trouble(objective, fit, at.hessian)
@@ -148,7 +161,7 @@ class SuffixImitation(Observer):
         self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
-        if self.loss == "zero_one":
+        if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
             self._miss_fewest(objective, progress)
         for warning in said:
             warnings.warn(warning, stacklevel=2)
@@ -212,14 +225,6 @@ class SuffixImitation(Observer):
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
         return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
 
-    def _start(self, log: BanditLog) -> int:
-        start = as_whole(as_burn_in(self.burn_in, l2=self.l2).start(log), "the burn-in")
-        if start >= log.n_rounds:
-            raise InputError(
-                f"a burn-in of {start} rounds leaves nothing of a log with {log.n_rounds}: make it shorter"
-            )
-        return start
-
     def _uncertainty(self, objective: Objective, at: Point) -> tuple[CurvedPoint, Matrix]:
         """Curvature at the minimum, and the covariance that follows from it."""
         if self.covariance == "model":
@@ -257,10 +262,3 @@ def _shrinkage(objective: Objective, at: CurvedPoint) -> float:
     """First-order part of theta's length that the penalty took away."""
     squared = float(at.theta @ at.theta)
     return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0
-
-
-def _suffix_weights(sample_weight: ArrayLike, log: BanditLog, start: int) -> ArrayLike:
-    weights = np.asarray(sample_weight)
-    if weights.shape != (log.n_rounds,):
-        raise InputError(f"sample_weight has shape {weights.shape}: pass one weight for each of {log.n_rounds} rounds")
-    return weights[start:]
