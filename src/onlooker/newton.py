@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +26,9 @@ SLOW = 0.3
 
 SKETCH_TOLERANCE = 1e-4
 """The same for a sketch, whose minimum is only where the full objective starts."""
+
+Looked = TypeVar("Looked", bound=Point)
+Seen = TypeVar("Seen", bound=CurvedPoint)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,37 +67,24 @@ def minimise(
     >>> fit.converged, bool(np.isclose(fit.at.theta[0], np.log(3)))
     (True, True)
     """
-    share = ROUGH if objective.rough else FAIR
-    if near is None:
-        start = objective.evaluate(_sketched_start(objective), share=share)
-        here, metric = start, inverse(start.hessian)
-    else:
-        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
-    passes, slow = 1, not here.theta.any()
-    while True:
-        step = -metric @ here.gradient
-        decrement = max(0.0, -float(here.gradient @ step)) ** 0.5
-        converged = max(decrement, _size(here)) <= tolerance
-        if converged or passes >= MAX_PASSES:
-            break
-        ahead, tried = _line_search(objective, here, step, share=share if slow else None)
-        passes += tried
-        if ahead is None and isinstance(here, CurvedPoint):
-            # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
-            converged = decrement <= tolerance**0.5
-            break
-        if ahead is None:
-            ahead, passes = objective.evaluate(here.theta, share=share), passes + 1
-        slow = _size(ahead) > SLOW * _size(here)
-        if decrement <= tolerance and slow:
-            # What is left of the gradient is rounding: it comes from features far above one.
-            converged = True
-            break
-        if slow and isinstance(ahead, CurvedPoint):
-            share *= 1e-2
-        metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else _corrected(metric, here, ahead)
-        here = ahead
-    return Fit(at=here, metric=metric, n_iter=passes, converged=converged)
+    return _search(objective, near, here, tolerance, None)[0]
+
+
+def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> tuple[Fit, Seen]:
+    """Find the minimiser, and look at the objective there: in the search's last pass, where that can be foretold.
+
+    Examples
+    --------
+    >>> from onlooker.log import BanditLog
+    >>> from onlooker.softmax import SoftmaxObjective
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]]] * 4), chosen=[0, 0, 0, 1])
+    >>> objective = SoftmaxObjective(log, l2=0.0)
+    >>> fit, at = minimise_and_look(objective, objective.evaluate)
+    >>> at.hessian.round(6)
+    array([[0.1875]])
+    """
+    fit, seen = _search(objective, None, None, TOLERANCE, look)
+    return fit, look(fit.at.theta) if seen is None else seen
 
 
 def inverse(hessian: Matrix) -> Matrix:
@@ -121,6 +114,58 @@ def inverse_square_root(hessian: Matrix) -> Matrix:
     return np.asarray(scale[:, None] * vectors[:, curved] / np.sqrt(values[curved]))
 
 
+def _search(
+    objective: Objective,
+    near: Fit | None,
+    here: Point | None,
+    tolerance: float,
+    look: Callable[[Vector], Seen] | None,
+) -> tuple[Fit, Seen | None]:
+    """Find the minimiser, and what `look` saw there if the last pass was its."""
+    share = ROUGH if objective.rough else FAIR
+    if near is None:
+        start = objective.evaluate(_sketched_start(objective), share=share)
+        here, metric = start, inverse(start.hessian)
+    else:
+        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
+    passes, slow, rate = 1, not here.theta.any(), 1.0
+    seen: Seen | None = None
+    while True:
+        step = -metric @ here.gradient
+        decrement = max(0.0, -float(here.gradient @ step)) ** 0.5
+        left = max(decrement, _size(here))
+        converged = left <= tolerance
+        if converged or passes >= MAX_PASSES:
+            break
+        last: Seen | None = None
+        ahead: Point | None
+        if look is not None and left * rate <= tolerance:
+            last, tried = _line_search(look, here, step)
+            ahead = last
+        elif slow:
+            ahead, tried = _line_search(partial(objective.evaluate, share=share), here, step)
+        else:
+            ahead, tried = _line_search(objective.slope, here, step)
+        passes += tried
+        if ahead is None and isinstance(here, CurvedPoint):
+            # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
+            converged = decrement <= tolerance**0.5
+            break
+        if ahead is None:
+            ahead, passes = objective.evaluate(here.theta, share=share), passes + 1
+        rate = _size(ahead) / _size(here)
+        slow = rate > SLOW
+        if decrement <= tolerance and slow:
+            # What is left of the gradient is rounding: it comes from features far above one.
+            converged = True
+            break
+        if slow and isinstance(ahead, CurvedPoint):
+            share *= 1e-2
+        metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else _corrected(metric, here, ahead)
+        here, seen = ahead, last
+    return Fit(at=here, metric=metric, n_iter=passes, converged=converged), seen
+
+
 def _size(here: Point) -> float:
     return float(np.abs(here.gradient).max())
 
@@ -138,17 +183,16 @@ def _corrected(metric: Matrix, here: Point, ahead: Point) -> Matrix:
     )
 
 
-def _line_search(objective: Objective, here: Point, step: Vector, *, share: float | None) -> tuple[Point | None, int]:
+def _line_search(look: Callable[[Vector], Looked], here: Point, step: Vector) -> tuple[Looked | None, int]:
     """Halve the step until the objective falls; near the minimum, where it cannot be seen to, the gradient decides."""
     slope = float(here.gradient @ step)
     length = 1.0
     for tried in range(1, 31):
-        theta = here.theta + length * step
-        ahead = objective.slope(theta) if share is None else objective.evaluate(theta, share=share)
+        ahead = look(here.theta + length * step)
         if ahead.value <= here.value + 1e-4 * length * slope:
             return ahead, tried
         rounding = 1e-14 * max(1.0, abs(here.value))
-        if ahead.value <= here.value + rounding and np.abs(ahead.gradient).max() < np.abs(here.gradient).max():
+        if ahead.value <= here.value + rounding and _size(ahead) < _size(here):
             return ahead, tried
         length /= 2
     return None, tried

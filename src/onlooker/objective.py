@@ -19,10 +19,10 @@ import numpy as np
 from onlooker.types import Matrix, Vector
 from onlooker.windows import Windows
 
-FINE, FAIR, ROUGH = 0.0, 1e-2, 1e-1
+FINE, FAIR, ROUGH = 1e-6, 1e-2, 1e-1
 """Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
 
-A fine one is exact, for intervals; a fair one points the way to the minimum, a rough one to that of a sketch.
+A fine one is for intervals, a fair one points the way to the minimum, a rough one to that of a sketch.
 """
 
 
@@ -169,9 +169,16 @@ class Objective(ABC):
 
     def scattered(self, at: Point, width: int) -> ScatteredPoint:
         """Curvature and scatter at a point whose gradient is known, in one pass; windows hold `width` rounds."""
-        sums = self.run(Pass(theta=at.theta, share=FINE, width=width, mean=at.gradient - self.l2 * at.theta))
+        return self._scattered(at.theta, width, at.gradient - self.l2 * at.theta)
+
+    def settled(self, theta: Vector, width: int) -> ScatteredPoint:
+        """The same at what is about the minimum: there the rounds' mean gradient is what the penalty holds against."""
+        return self._scattered(theta, width, -self.l2 * theta)
+
+    def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:
+        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean))
         assert sums.windows is not None
-        return ScatteredPoint(**vars(self._curved(at.theta, sums)), scatter=sums.windows.products())
+        return ScatteredPoint(**vars(self._curved(theta, sums)), scatter=sums.windows.products())
 
     def _point(self, theta: Vector, sums: Sums) -> Point:
         loss = sums.loss / self.total

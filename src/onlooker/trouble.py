@@ -181,12 +181,11 @@ def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[
 def _null_space(objective: Objective, data_hessian: Matrix) -> Matrix:
     """Unit directions (columns) of theta that no round's choice depends on; a lone feature is one of its own.
 
-    Judged by a sample of the rounds and by the fit's own curvature first; all rounds are read only if those look flat.
+    Judged by the fit's own curvature first, then by a sample of the rounds; all are read only if both look flat.
     """
     noise = np.maximum(1e-300, objective.rounding() ** 2)
-    for matrix in (objective.spread(full=False), data_hessian):
-        if _flat_directions(matrix, noise).shape[1] == 0:
-            return np.zeros((len(noise), 0))
+    if not _flat_directions(data_hessian, noise).size or not _flat_directions(objective.spread(full=False), noise).size:
+        return np.zeros((len(noise), 0))
     return _flat_directions(objective.spread(full=True), noise)
 
 

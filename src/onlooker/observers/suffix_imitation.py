@@ -14,8 +14,8 @@ from onlooker.covariance import model_covariance, sandwich_covariance, window_wi
 from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
 from onlooker.log import BanditLog, feature_labels
-from onlooker.newton import inverse, minimise
-from onlooker.objective import CurvedPoint, Objective, Point
+from onlooker.newton import Fit, inverse, minimise_and_look
+from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
 from onlooker.observers.suffix import suffix_objective
 from onlooker.observers.summary import NO_INTERVALS, Coefficient, Summary
@@ -141,8 +141,7 @@ class SuffixImitation(Observer):
         )
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
-        fit = minimise(objective)
-        at, covariance = self._uncertainty(objective, fit.at)
+        fit, at, covariance = self._estimate(objective)
         trouble = find_trouble(objective, fit, at.hessian)
         told = trouble.identified & (objective.n_rounds > log.n_features)
         covariance[~told, :] = np.nan
@@ -225,14 +224,14 @@ class SuffixImitation(Observer):
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
         return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
 
-    def _uncertainty(self, objective: Objective, at: Point) -> tuple[CurvedPoint, Matrix]:
-        """Curvature at the minimum, and the covariance that follows from it."""
+    def _estimate(self, objective: Objective) -> tuple[Fit, CurvedPoint, Matrix]:
+        """The minimum, the curvature there, and the covariance that follows from it."""
         if self.covariance == "model":
-            curved = objective.evaluate(at.theta)
-            return curved, model_covariance(objective, curved)
+            fit, curved = minimise_and_look(objective, objective.evaluate)
+            return fit, curved, model_covariance(objective, curved)
         width = window_width(objective, self.lags)
-        scattered = objective.scattered(at, width)
-        return scattered, sandwich_covariance(objective, scattered, width)
+        fit, scattered = minimise_and_look(objective, lambda theta: objective.settled(theta, width))
+        return fit, scattered, sandwich_covariance(objective, scattered, width)
 
 
 def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
