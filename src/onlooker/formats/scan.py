@@ -74,8 +74,12 @@ class LogScan:
         found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2)
         return self._not_empty(found) if start == 0 and stop is None else found
 
+    def stretches(self) -> Iterator[Stretch] | None:
+        """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
+        return self._scanned.stretches()
+
     def _stretches(self) -> Iterator[Stretch]:
-        stretches = self._scanned.stretches()
+        stretches = self.stretches()
         if stretches is not None:
             return stretches
         return (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))

@@ -1,0 +1,123 @@
+"""The process that speaks to Ray, apart from the user's: Ray may hang, print, or end the process that it is in.
+
+It joins or starts a cluster, starts workers, and passes calls and answers on. It ends when the user's process does.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from onlooker.clusters.host import Host
+from onlooker.clusters.messages import Answered, Call, Closed, Event, Hire, Hired, Lost, Open, Opened, Request, one_line
+
+_STORE_BYTES = 256 << 20
+"""For results on their way, on a cluster of our own. Logs are never kept there."""
+_PARTING_SECONDS = 10.0
+
+
+class Driver:
+    """The workers of one cluster."""
+
+    def __init__(self) -> None:
+        self._actors: dict[tuple[int, int], Any] = {}
+        self.events: SimpleQueue[Event | Request | None] = SimpleQueue()
+        """What happened, here or there, one after the other; None at the end."""
+
+    def open(self, wanted: Open) -> Event:
+        """Join a cluster, or start one."""
+        import ray
+
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        try:
+            if wanted.address is not None:
+                ray.init(wanted.address, **quiet)
+            else:
+                ray.init(
+                    "local",
+                    num_cpus=wanted.workers,
+                    num_gpus=0,
+                    include_dashboard=False,
+                    object_store_memory=_STORE_BYTES,
+                    _temp_dir=wanted.folder,
+                    # Nobody on the network gets at it.
+                    _node_ip_address="127.0.0.1",
+                    **quiet,
+                )
+            return Opened(wanted.workers or int(ray.cluster_resources().get("CPU", 0)))
+        except Exception as error:  # noqa: BLE001 - whatever it was, there is no cluster
+            return Closed(one_line(error))
+
+    def hire(self, wanted: Hire) -> None:
+        """Start a worker; one that dies is not started again unless asked for."""
+        import ray
+
+        worker = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Host)
+        actor = worker.remote(wanted.maker, str(Path.cwd()))
+        # Whoever was in its place before is gone.
+        self._actors.pop((wanted.seat, wanted.life - 1), None)
+        self._actors[wanted.seat, wanted.life] = actor
+        place = wanted.seat, wanted.life
+        self._when_done(actor.hello.remote(), place, lambda version: Hired(*place, version))
+
+    def call(self, wanted: Call) -> None:
+        """Send arguments to a worker."""
+        place = wanted.seat, wanted.life
+        answer = self._actors[place].call.remote(wanted.payload)
+        self._when_done(answer, place, lambda payload: Answered(*place, wanted.number, payload))
+
+    def _when_done(self, reference: Any, place: tuple[int, int], event: Any) -> None:
+        def note(future: Any) -> None:
+            error = future.exception()
+            self.events.put(event(future.result()) if error is None else Lost(*place, one_line(error)))
+
+        reference.future().add_done_callback(note)
+
+
+def serve(connection: Connection) -> None:
+    """Do what is asked for until there is nobody to ask."""
+    driver = Driver()
+    threading.Thread(target=_listen, args=(connection, driver.events), daemon=True).start()
+    folder = None
+    while (event := driver.events.get()) is not None:
+        match event:
+            case Open():
+                folder = event.folder
+                connection.send(driver.open(event))
+            case Hire():
+                driver.hire(event)
+            case Call():
+                driver.call(event)
+            case _:
+                connection.send(event)
+    # Shutting down may hang where the cluster is gone.
+    watch = threading.Timer(_PARTING_SECONDS, os._exit, [1])
+    watch.daemon = True
+    watch.start()
+    import ray
+
+    ray.shutdown()
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def _listen(connection: Connection, events: SimpleQueue[Event | Request | None]) -> None:
+    while True:
+        try:
+            requests = connection.recv()
+        except (EOFError, OSError):
+            events.put(None)
+            return
+        for request in requests:
+            events.put(request)
+
+
+if __name__ == "__main__":
+    serve(Connection(int(sys.argv[1])))

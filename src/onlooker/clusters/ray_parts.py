@@ -1,0 +1,146 @@
+"""A log in the memory of a cluster's workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterator
+from typing import Any, Self, cast
+
+from onlooker.categories import Categories
+from onlooker.checks import as_number, as_whole
+from onlooker.clusters.crew import Crew, Done, Job
+from onlooker.clusters.keeper import Keeper, Span
+from onlooker.clusters.link import Link
+from onlooker.clusters.shares import packed, shares_of
+from onlooker.errors import ClusterError, InputError
+from onlooker.formats import LogScan
+from onlooker.parts import Result, Task
+
+DEADLINE = 900.0
+"""Seconds that a pass may take, the first one with loading."""
+
+
+class RayParts:
+    """The parts of a scan, kept by the workers of a Ray cluster.
+
+    `SuffixImitation` and `burn_in_sweep` take it in place of a log. Every worker reads its own parts from the files and
+    keeps them; tasks go out, and what they find comes back. Results come in the order of the parts, which are those of
+    the scan: sums over them are those of the scan, bit for bit. A worker that dies is replaced, and what it had in hand
+    is done again.
+
+    Parameters
+    ----------
+    scan
+        What `scan_log` gave. Workers must find its files under the same names.
+    address
+        Of the cluster, as `HOST:PORT` or `auto`; a cluster of our own on this machine, unless said.
+    workers
+        How many, each with a core; as many as the cluster has, or as `onlooker.threads.n_threads()` says.
+    deadline
+        Seconds that a pass may take before it is given up with an error.
+
+    Examples
+    --------
+    >>> with RayParts(scan_log("days/*.parquet"), workers=2) as parts:  # doctest: +SKIP
+    ...     observer = SuffixImitation(burn_in="rule").fit(parts)
+    """
+
+    def __init__(
+        self, scan: LogScan, *, address: str | None = None, workers: int | None = None, deadline: float = DEADLINE
+    ) -> None:
+        if not isinstance(scan, LogScan):
+            raise InputError(f"a {type(scan).__name__} cannot be spread over a cluster: pass what scan_log gives")
+        self._scan = scan
+        self._deadline = as_number(deadline, "deadline", above=0.0)
+        number = None if workers is None else as_whole(workers, "workers", least=1)
+        self.link = Link(address, number)
+        """The cluster."""
+        try:
+            self._shares = dict(enumerate(shares_of(scan, self.link.workers)))
+            homes: dict[Hashable, int] = {share: share for share in self._shares}
+            self._crew = Crew(self.link, packed(Keeper(scan)), len(self._shares), homes)
+            self._parts = self._loaded()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature, or None."""
+        return self._scan.feature_names
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return self._scan.n_features
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of every category by its column, the reference first, or None."""
+        return self._scan.categories
+
+    @property
+    def n_workers(self) -> int:
+        """How many workers keep parts."""
+        return self._crew.number
+
+    @property
+    def sample_bytes(self) -> int:
+        """Memory that the features of a sample of the rounds may take."""
+        return self._scan.sample_bytes
+
+    def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
+        """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order."""
+        spans: dict[int, list[Span]] = {share: [] for share in self._shares}
+        order, first = [], 0
+        for part, (n_rounds, share) in self._parts.items():
+            begin = max(0, start - first)
+            end = n_rounds if stop is None else min(stop - first, n_rounds)
+            if begin < end:
+                spans[share].append(Span(part, n_rounds, begin, end, first + begin))
+                order.append(part)
+            first += n_rounds
+        jobs = [Job(share, (self._shares[share], task, wanted)) for share, wanted in spans.items() if wanted]
+        found: dict[int, Any] = {}
+        coming = iter(order)
+        part = next(coming, -1)
+        for done in self._crew.run(jobs, self._deadline):
+            found.update(_result(done))
+            while part in found:
+                yield found.pop(part)
+                part = next(coming, -1)
+
+    def close(self) -> None:
+        """Let the workers go, and end a cluster of our own."""
+        self.link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"RayParts({len(self._parts)} parts on {self.n_workers} workers, {self.n_features} features)"
+
+    def _loaded(self) -> dict[int, tuple[int, int]]:
+        """Rounds and share of every part, oldest first, once all are loaded."""
+        jobs = [Job(share, (self._shares[share],)) for share in self._shares]
+        parts: dict[int, tuple[int, int]] = {}
+        for done in self._crew.run(jobs, self._deadline):
+            parts.update({part: (n_rounds, cast("int", done.job.key)) for part, n_rounds in _result(done)})
+        if not parts:
+            raise InputError(f"{self._scan.paths[0]}: holds no rounds: nothing was offered")
+        return dict(sorted(parts.items()))
+
+
+def _result(done: Done) -> list[tuple[int, Any]]:
+    answer = done.answer
+    for warning in answer.warnings:
+        warnings.warn(warning, stacklevel=2)
+    if answer.error:
+        error = InputError(answer.error) if answer.is_input else ClusterError(f"a worker failed: {answer.error}")
+        if answer.details:
+            error.add_note(f"In the worker:\n{answer.details}")
+        raise error
+    return cast("list[tuple[int, Any]]", answer.result)
