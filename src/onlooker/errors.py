@@ -9,6 +9,10 @@ class InputError(OnlookerError, ValueError):
     """The input cannot be used; the message says what, where and what to do."""
 
 
+class ClusterError(OnlookerError):
+    """A cluster cannot be reached, or cannot go on; the message says what to do."""
+
+
 class NotFittedError(OnlookerError, ValueError, AttributeError):
     """A learned attribute was asked for before `fit`."""
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from onlooker.clusters.link import ClusterError
 from onlooker.clusters.messages import Answer, Answered, Call, Event, Hire, Hired, Lost, Request
+from onlooker.errors import ClusterError
 
 DEATHS = 3
 """A job whose workers died this often has failed: fewer deaths may have been chance."""
@@ -134,10 +134,9 @@ class Crew:
         if event.life != seat.life:
             return
         if isinstance(event, Hired):
-            if event.version != version("onlooker"):
-                raise ClusterError(
-                    f"workers have onlooker {event.version}, this is {version('onlooker')}: install the same"
-                )
+            ours = version("onlooker")
+            if event.version != ours:
+                raise ClusterError(f"workers have onlooker {event.version}, this is {ours}: install the same")
             seat.there, seat.stillborn = True, 0
             return
         job, took = seat.job, time.monotonic() - seat.since

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from onlooker.clusters.messages import Closed, Event, Open, Opened, Request
-from onlooker.errors import InputError, OnlookerError
+from onlooker.errors import ClusterError, InputError
 from onlooker.threads import n_threads
 
 OPEN_SECONDS = 60.0
@@ -26,10 +26,6 @@ _KNOCK_SECONDS = 5.0
 _PARTING_SECONDS = 15.0
 _RECONNECT_SECONDS = 10
 """Ray ends the process that it is in when the cluster has not answered for so long."""
-
-
-class ClusterError(OnlookerError):
-    """A cluster cannot be reached, or cannot go on; the message says what to do."""
 
 
 class Link:
