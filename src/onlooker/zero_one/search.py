@@ -17,7 +17,7 @@ WORK = 4e9
 FEWEST, MOST = 4, 600
 """Circles per direction of theta that a search of a very long log may take all the same, and that of a short one."""
 
-RESTARTS = 100
+RESTARTS = 60
 """New starts in a row without a gain end the search."""
 
 STRAYS = (0.05, 0.2, 0.8)
