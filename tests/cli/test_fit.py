@@ -93,3 +93,18 @@ def test_shared_features_and_positions_of_other_tools(run, refused, tmp_path, da
     assert 0 < json.loads(ran.out)["n_rounds"] < 10_000
     assert "has no rounds of position 0" in refused("fit", data_folder / "obd" / "random" / "women", "--position", "0")
     assert "VW text has no option --position" in refused("fit", path, "--position", "1")
+
+
+def test_fewest_missed_picks(run, refused, path, log, tmp_path):
+    out = tmp_path / "policy.json"
+    options = ("--burn-in", "0.5", "--loss", "zero_one", "--seed", "3")
+    ran = run("fit", path, *options, "--out", out)
+    assert ran.code == 0, ran.err
+    expected = SuffixImitation(burn_in=0.5, loss="zero_one", seed=3).fit(log)
+    assert LinearPolicy.load(out) == expected.policy_
+    assert "no intervals" in ran.out
+    document = json.loads(run("fit", path, *options, "--json").out)
+    assert document["agreement"] == expected.agreement_
+    assert document["covariance"] == "none"
+    assert document["coefficients"][0]["low"] is None
+    assert "hinge" in refused("fit", path, "--loss", "hinge")
