@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 from onlooker.categories import Categories
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, as_log
 
 Result_co = TypeVar("Result_co", covariant=True)
 Result = TypeVar("Result")
@@ -37,3 +38,27 @@ class Parts(Protocol):
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order."""
+
+
+@dataclass(frozen=True)
+class TakePart:
+    """Give the part itself."""
+
+    def __call__(self, part: BanditLog, first: int) -> BanditLog:  # noqa: ARG002  the protocol's shape
+        """Give it."""
+        return part
+
+
+def parts_of(log: BanditLog | Parts) -> Iterator[BanditLog]:
+    """A log's parts, oldest first; a log in memory is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> list(parts_of(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0])))
+    [BanditLog(3 rounds, 2 arms, 1 features, float64)]
+    """
+    if isinstance(log, Parts):
+        yield from log.run(TakePart())
+    else:
+        yield as_log(log)

@@ -25,6 +25,7 @@ from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient
 from onlooker.observers.tracking_summary import Family, TrackingSummary
+from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
@@ -123,20 +124,26 @@ class TrackingObserver(Observer):
         self.ridge = ridge
         self.checkpoints = checkpoints
 
-    def fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
-        """Follow the learner from its first round."""
-        monitor = self._fresh(as_log(log))
-        monitor.watch(log, progress)
+    def fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
+        """Follow the learner from its first round.
+
+        A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
+        result; `progress` is told of logs in memory only.
+        """
+        monitor = self._fresh(log)
+        for part in parts_of(log):
+            monitor.watch(part, None if isinstance(log, Parts) else progress)
         return self._learn(monitor)
 
-    def partial_fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
+    def partial_fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
         """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
-        places = self.policy_.positions(as_log(log))
-        if (places != np.arange(len(places))).any():
-            log = BanditLog(log.features[:, np.argsort(places)], log.offsets, log.chosen)
-        self._monitor.watch(log, progress)
+        for part in parts_of(log):
+            places = self.policy_.positions(part)
+            moved = (places != np.arange(len(places))).any()
+            same = BanditLog(part.features[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
+            self._monitor.watch(same, None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
 
     def predict_proba(self, log: BanditLog) -> Vector:
@@ -236,12 +243,12 @@ class TrackingObserver(Observer):
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             raise InputError(f"{path}: is damaged, its values do not make up a state: save it anew") from error
 
-    def _fresh(self, log: BanditLog) -> Monitor:
+    def _fresh(self, log: BanditLog | Parts) -> Monitor:
         automatic = isinstance(self.exploration, str) and self.exploration == "auto"
         if not (automatic or isinstance(self.exploration, Exploration)):
             known = ", ".join(f"{name}(...)" for name in FAMILIES)
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
-        if not log.n_rounds:
+        if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
         self._named = (log.feature_names, log.categories)
         return Monitor(
