@@ -169,7 +169,8 @@ def speed(folder: Path, seeds: int) -> None:
     """One LinUCB filter over N = 10,000, K = 200, d = 50 beside one L-BFGS fit; how the filter's time grows with N."""
     from time import perf_counter
 
-    from plain_numpy import fit
+    from rivals.adapters.numpy_scipy import fit
+    from rivals.workloads import L2
 
     from onlooker import Environment, LinUCB, simulate
     from onlooker.tracking import UCB
@@ -191,9 +192,9 @@ def speed(folder: Path, seeds: int) -> None:
     found: dict[str, list[float]] = {}
     for _ in range(max(3, min(seeds, 5))):
         found.setdefault("NumPy + SciPy L-BFGS, one suffix fit (rule)", []).append(
-            timed(lambda: fit(dense[3981:], log.chosen[3981:]))
+            timed(lambda: fit(dense[3981:], log.chosen[3981:], L2))
         )
-        found.setdefault("NumPy + SciPy L-BFGS, whole log", []).append(timed(lambda: fit(dense, log.chosen)))
+        found.setdefault("NumPy + SciPy L-BFGS, whole log", []).append(timed(lambda: fit(dense, log.chosen, L2)))
         for n in (2500, 5000, N):
             found.setdefault(f"tracking, {n:,} rounds", []).append(timed(lambda n=n: follow(n)))
     lines = [[name, f"{np.median(seconds):.3f}"] for name, seconds in found.items()]
