@@ -57,7 +57,7 @@ def find_choices(log: BanditLog) -> Choices:
     scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
     if (scale != 1).any():
         # Divided as float64, which holds what float32 would round to nothing.
-        features = (kept.features / scale).astype(kept.features.dtype, copy=False)
+        features = np.divide(kept.features, scale, out=np.empty_like(kept.features), casting="same_kind")
         kept = BanditLog(features, kept.offsets, kept.chosen, round_ids=kept.round_ids)
     return Choices(
         log=kept,

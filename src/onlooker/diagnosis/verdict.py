@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from onlooker.checks import as_number, as_whole
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.choices import find_choices
@@ -13,6 +15,8 @@ from onlooker.diagnosis.settling import LEAST_P
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
+from onlooker.parts import Parts
+from onlooker.survey import survey
 
 ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
@@ -24,7 +28,7 @@ Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,0
 """
 
 
-def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
+def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
     """Tell whether and since when the learner behind a log has settled, from offers and picks alone.
 
     Nothing in it is random: the same log gives the same diagnosis.
@@ -32,7 +36,8 @@ def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosi
     Parameters
     ----------
     log
-        Offers and picks, oldest round first.
+        Offers and picks, oldest round first. One that is not in memory, as `scan_log` gives it, is judged by every so
+        many of its rounds, as many as fit into memory; the notes say so, and rounds are those of the whole log.
     bins
         Equal stretches of time to compare; fewer are used where they would be too short.
     level
@@ -51,8 +56,20 @@ def diagnose(log: BanditLog, bins: int = 10, *, level: float = 0.95) -> Diagnosi
     n_bins = as_whole(bins, "bins", least=2)
     if not 0 < as_number(level, "level") < 1:
         raise InputError(f"level is {level}: it must lie between 0 and 1")
-    found = find_choices(as_log(log))
-    choices, rounds = found.log, found.rounds
+    if not isinstance(log, Parts):
+        return _diagnosed(as_log(log), n_bins, level)
+    seen = survey(log)
+    diagnosis = _diagnosed(seen.sample, n_bins, level, stride=seen.stride)
+    if seen.stride == 1:
+        return diagnosis
+    note = f"judged by every {_ordinal(seen.stride)} round of {seen.n_rounds:,}, as many as fit into memory"
+    return replace(diagnosis, n_rounds=seen.n_rounds, notes=(note, *diagnosis.notes))
+
+
+def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) -> Diagnosis:
+    """Diagnose a log whose rounds stand `stride` apart in the one to speak of."""
+    found = find_choices(log)
+    choices, rounds = found.log, stride * found.rounds
     notes = []
     if found.one_arm:
         notes.append(f"{found.one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out")
@@ -163,3 +180,9 @@ def _verdict(
     if block > (LATE if settling.abrupt else LONGEST) * len(found.rounds):
         return "still exploring", exploring(since, found.diagnostics, agreement, chance, level), None, None
     return "settled", settled(since, agreement, chance, level), since, None
+
+
+def _ordinal(number: int) -> str:
+    """A power of two in its order, as in 32nd."""
+    ending = "th" if number % 100 // 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"

@@ -14,8 +14,8 @@ LIBRARIES = 350_000_000
 LEAST = 400_000_000
 """Limits below this leave too little for the rounds."""
 
-SAMPLE_SHARE = 0.35
-"""Part of what the libraries leave that a sample may fill; working on it takes about as much again."""
+SAMPLE_SHARE = 0.25
+"""Part of what the libraries leave that a sample may fill; working on it takes up to three times as much besides."""
 
 BATCH_SHARE = 1 / 64
 """The same for the rounds of one part: several are in hand at a time, with what Parquet needs to unpack them."""
