@@ -110,6 +110,9 @@ class Crew:
 
         All are done within so many seconds, or it is an error.
         """
+        # Nobody waits any more for what an earlier run has left under way.
+        for seat in self._seats:
+            seat.job = None
         end = time.monotonic() + seconds
         waiting, open_jobs = deque(jobs), len(jobs)
         deaths: Counter[int] = Counter()

@@ -66,13 +66,17 @@ def packed(value: object) -> bytes:
     return buffer.getvalue()
 
 
+def _format(place: int) -> Format:
+    return FORMATS[place]
+
+
 class _Pickler(pickle.Pickler):
     """A pickler that knows a format by its place in the list, and can pickle categories."""
 
     def reducer_override(self, obj: Any) -> Any:
         """How to make an object anew."""
         if isinstance(obj, Format):
-            return FORMATS.__getitem__, (FORMATS.index(obj),)
+            return _format, (FORMATS.index(obj),)
         if isinstance(obj, MappingProxyType):
             return MappingProxyType, (dict(obj),)
         return NotImplemented

@@ -1,0 +1,125 @@
+"""A log on a real cluster: the same numbers as on one machine, whoever dies on the way; errors, never a hang."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cluster_tasks import Slow, process, rounds, wrong
+from onlooker.clusters import RayParts
+from onlooker.errors import ClusterError, InputError
+from onlooker.formats import scan_log, write_parts
+from onlooker.observers import SuffixImitation
+
+from .conftest import wait_for
+
+
+@pytest.fixture(scope="module")
+def parts(scan, cluster):
+    with RayParts(scan, address=cluster, workers=2) as parts:
+        yield parts
+
+
+def noted(path):
+    """Processes that have begun, with the round that they began at."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [tuple(map(int, line.split())) for line in lines]
+
+
+def expected(scan):
+    return list(scan.run(rounds))
+
+
+def same_fit(left, right):
+    return np.array_equal(left.theta_, right.theta_) and np.array_equal(left.covariance_, right.covariance_)
+
+
+def test_the_fit_is_that_of_one_machine_bit_for_bit(parts, scan):
+    assert same_fit(SuffixImitation(burn_in="rule").fit(parts), SuffixImitation(burn_in="rule").fit(scan))
+    assert len(set(parts.run(process))) == 2
+    assert list(parts.run(rounds)) == expected(scan)
+    # Rounds, not parts, are what a caller asks for.
+    assert list(parts.run(rounds, 400, 1001)) == list(scan.run(rounds, 400, 1001))
+    assert list(parts.run(rounds, 3000)) == []
+    # The features of a pass would be half a megabyte.
+    sent, received = parts.link.sent, parts.link.received
+    list(parts.run(rounds))
+    assert parts.link.sent - sent < 4000
+    assert parts.link.received - received < 4000
+
+
+def test_a_log_that_can_only_be_read_in_order(log, cluster, tmp_path):
+    write_parts([log[:600]], tmp_path / "log.parquet", long=True)
+    scan = scan_log(tmp_path / "log.parquet", batch_rows=500)
+    assert scan.stretches() is None
+    with RayParts(scan, address=cluster, workers=2) as parts:
+        assert parts.n_workers == 2
+        assert len(expected(scan)) > 4
+        assert list(parts.run(rounds)) == expected(scan)
+        assert same_fit(SuffixImitation(burn_in=100).fit(parts), SuffixImitation(burn_in=100).fit(scan))
+
+
+def test_workers_that_are_killed_are_replaced_and_only_their_parts_done_again(parts, scan, tmp_path):
+    note = tmp_path / "note.txt"
+    task = Slow(0.3, str(note))
+
+    def kill():
+        wait_for(lambda: len(noted(note)) >= 4, 30)
+        os.kill(noted(note)[0][0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = list(parts.run(task))
+    killer.join()
+    assert found == expected(scan)
+    first = noted(note)[0][0]
+    survivors = {pid for pid, _ in noted(note)[:4]} - {first}
+    kept = [begun for pid, begun in noted(note) if pid in survivors]
+    assert len(kept) == len(set(kept)) == 4
+    # Then all at once, and between passes.
+    for pid in set(parts.run(process)):
+        os.kill(pid, signal.SIGKILL)
+    assert list(parts.run(rounds)) == expected(scan)
+
+
+def test_files_that_cannot_be_read(parts, scan):
+    damaged = scan.paths[5]
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:100] + bytes(len(content) - 300) + content[-200:])
+    try:
+        # Those that have the parts need no file.
+        assert list(parts.run(rounds)) == expected(scan_log(scan.paths[:5])) + list(parts.run(rounds, 5 * 375))
+        for pid in set(parts.run(process)):
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(InputError, match=r"day5\.parquet"):
+            list(parts.run(rounds))
+    finally:
+        damaged.write_bytes(content)
+    assert list(parts.run(rounds)) == expected(scan)
+
+
+def test_a_task_that_fails(parts, scan):
+    with pytest.raises(ClusterError, match=r"a worker failed: ZeroDivisionError: division by zero") as caught:
+        list(parts.run(wrong))
+    assert "in wrong" in caught.value.__notes__[0]
+    assert list(parts.run(rounds)) == expected(scan)
+
+
+def test_a_killed_driver_leaves_nothing_behind(scan, cluster, tmp_path):
+    note = tmp_path / "note.txt"
+    names = [str(path) for path in scan.paths]
+    code = (
+        "from cluster_tasks import Slow; from onlooker.clusters import RayParts; "
+        "from onlooker.formats import scan_log; "
+        f"list(RayParts(scan_log({names}), address={cluster!r}, workers=2).run(Slow(60.0, {str(note)!r})))"
+    )
+    driver = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    wait_for(lambda: len(noted(note)) == 2, 60)
+    driver.kill()
+    driver.wait()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid, _ in noted(note)), 30)
