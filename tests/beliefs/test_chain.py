@@ -63,17 +63,20 @@ def test_roots_are_those_of_the_inverse_after_many_rounds():
 
 @pytest.mark.parametrize("n_rounds", [1, 2, 40])
 def test_the_walk_is_drawn_from_its_gaussian(n_rounds):
-    first, step, spread = 1.0, 5e-5, 5e-4
+    first, step, spreads = 1.0, 5e-5, np.array([5e-4, 0.1])
     beliefs = np.random.default_rng(1).normal(size=(n_rounds, 2))
     times = np.arange(n_rounds)
     prior = first + step * np.minimum.outer(times, times)
-    gain = prior @ np.linalg.inv(prior + spread * np.eye(n_rounds))
+    gains = [prior @ np.linalg.inv(prior + spread * np.eye(n_rounds)) for spread in spreads]
 
     def draw(normals):
         walk = np.empty((n_rounds, 2))
-        draw_walk(beliefs, first, step, spread, normals.reshape(n_rounds, 2), walk)
+        draw_walk(beliefs, first, step, spreads, normals.reshape(n_rounds, 2), walk)
         return walk.ravel()
 
     mean, covariance = moments(draw, 2 * n_rounds)
-    np.testing.assert_allclose(mean.reshape(n_rounds, 2), gain @ beliefs, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(covariance, np.kron(prior - gain @ prior, np.eye(2)), rtol=1e-6, atol=1e-11)
+    covariance = covariance.reshape(n_rounds, 2, n_rounds, 2)
+    for j, gain in enumerate(gains):
+        np.testing.assert_allclose(mean.reshape(n_rounds, 2)[:, j], gain @ beliefs[:, j], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(covariance[:, j, :, j], prior - gain @ prior, rtol=1e-6, atol=1e-11)
+    assert not covariance[:, 0, :, 1].any()

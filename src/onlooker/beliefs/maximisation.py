@@ -68,9 +68,9 @@ def maximise(
         if iteration & (iteration - 1) == 0:
             metric = np.linalg.pinv(curvature(sampler.theta), rcond=NO_CURVATURE, hermitian=True)
         means = _sample(sampler, schedule, before=iteration * schedule.sweeps)
-        shift = metric @ (model.picked.T @ means.slopes)
+        shift = metric @ model.sums(means.slopes)
         sampler.theta = model.least_squares(means.sums) + shift
-        sampler.hidden = sampler.carried(sampler.hidden.rewards + model.picked @ shift)
+        sampler.hidden = sampler.carried(sampler.hidden.rewards + model.rewards(shift))
         sampler.set_n0(_stepped(sampler, means.n0_slopes))
         weight = 1 / max(1, iteration + 1 - half)
         theta = theta + weight * (sampler.theta - theta)

@@ -85,6 +85,20 @@ class BeliefModel:
         inverse: Matrix = (vectors[:, told] / values[told]) @ vectors[:, told].T
         return inverse
 
+    def rewards(self, theta: Vector) -> Vector:
+        """`x theta` of every pick."""
+        # Not by BLAS, here and in `sums`: its threads would change the last digits, and with them the chain.
+        return np.asarray(np.einsum("td,d->t", self.picked, theta))
+
+    def sums(self, rewards: Vector) -> Vector:
+        """`sum of r x` over all picks."""
+        return np.asarray(np.einsum("td,t->d", self.picked, rewards))
+
     def least_squares(self, sums: Vector) -> Vector:
         """Theta* that explains the rewards best, from `sum of r x` over all picks."""
         return self.inverse @ sums
+
+
+def square(values: Vector | Matrix) -> float:
+    """Sum of all squares, in one order whatever the number of threads."""
+    return float(np.square(values).sum())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.beliefs.model import square
 from onlooker.beliefs.sampler import TARGET, BeliefSampler
 from onlooker.types import Index, Matrix, Progress, Vector
 
@@ -87,13 +88,13 @@ def _shift(sampler: BeliefSampler, root: Matrix, stride: float) -> float:
 
     A Langevin step `s^2 / 2 G^-1 g + s G^-1/2 z`, g the gradient of the picks' log-probability, G about its curvature.
     """
-    here, picked = sampler.hidden, sampler.model.picked
+    here, model = sampler.hidden, sampler.model
     z = sampler.random.standard_normal(len(root))
-    step = stride * z + 0.5 * stride**2 * (root.T @ (picked.T @ here.slopes))
+    step = stride * z + 0.5 * stride**2 * (root.T @ model.sums(here.slopes))
     shift = root @ step
-    there = sampler.carried(here.rewards + picked @ shift)
-    back = step / stride + 0.5 * stride * (root.T @ (picked.T @ there.slopes))
-    gain = there.likelihood - here.likelihood + 0.5 * float(z @ z - back @ back)
+    there = sampler.carried(here.rewards + model.rewards(shift))
+    back = step / stride + 0.5 * stride * (root.T @ model.sums(there.slopes))
+    gain = there.likelihood - here.likelihood + 0.5 * (square(z) - square(back))
     if math.log1p(-sampler.random.random()) < gain:
         sampler.hidden = there
         sampler.theta = sampler.theta + shift

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.beliefs.model import BeliefModel
+from onlooker.beliefs.model import BeliefModel, square
 from onlooker.threads import ordered_map
 from onlooker.types import Matrix, Vector
 
@@ -133,7 +133,7 @@ class BeliefSampler:
             likelihoods=np.empty(n_rounds),
             slopes=np.empty(n_rounds),
         )
-        return self.carried(self.model.picked @ self.theta)
+        return self.carried(self.model.rewards(self.theta))
 
     def _redraw_beliefs(self) -> float:
         from onlooker.kernels.beliefs import redraw_beliefs
@@ -161,7 +161,7 @@ class BeliefSampler:
 
         model = self.model
         draw_rewards(
-            *(model.picked, self._gains, self._sizes, self.hidden.beliefs, model.picked @ self.theta, self.noise),
+            *(model.picked, self._gains, self._sizes, self.hidden.beliefs, model.rewards(self.theta), self.noise),
             *(self.random.standard_normal(model.n_rounds), self.hidden.rewards, self.hidden.sums),
         )
 
@@ -176,12 +176,12 @@ class BeliefSampler:
         """
         model, s = self.model, self.stride
         here = self.carried(self.hidden.rewards)
-        expected = model.picked @ self.theta
+        expected = model.rewards(self.theta)
         u, pull = (here.rewards - expected) / self.noise, self.noise * here.slopes
         z = self.random.standard_normal(model.n_rounds)
         other = ((2 - s) * u + 2 * s * pull + math.sqrt(8 * s) * z) / (2 + s)
         there = self.carried(expected + self.noise * other)
         back = ((2 + s) * u - (2 - s) * other - 2 * s * self.noise * there.slopes) / math.sqrt(8 * s)
-        gain = there.likelihood - here.likelihood + 0.5 * float(u @ u - other @ other + z @ z - back @ back)
+        gain = there.likelihood - here.likelihood + 0.5 * (square(u) - square(other) + square(z) - square(back))
         self.hidden = there if math.log1p(-self.random.random()) < gain else here
         return math.exp(min(0.0, gain))

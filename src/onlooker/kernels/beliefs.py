@@ -13,6 +13,9 @@ from numba import njit
 
 from onlooker.types import Features, Index, Matrix, Vector
 
+FLUSH = -45.0
+"""Scores this far below the round's best have probability below 3e-20: beyond double precision, so they are skipped."""
+
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 
@@ -80,12 +83,14 @@ def weigh(
     for k in range(1, n_arms):
         top = max(top, scores[k])
     for k in range(n_arms):
-        scores[k] = exp(scores[k] - top)
+        scores[k] = exp(scores[k] - top) if scores[k] - top > FLUSH else 0.0
         total += scores[k]
     if len(pull):
         for j in range(d):
             pull[j] = alpha * np.float64(features[pick, j])
         for k in range(n_arms):
+            if scores[k] == 0.0:
+                continue
             share = alpha * scores[k] / total
             for j in range(d):
                 pull[j] -= share * np.float64(features[first + k, j])
@@ -335,28 +340,51 @@ def redraw_around(
 
 
 @_compiled
-def draw_walk(
-    beliefs: Matrix, first_variance: float, step_variance: float, variance: float, normals: Matrix, walk: Matrix
+def carry_around(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    start: int,
+    stop: int,
+    alpha: float,
+    shifts: Matrix,
+    beliefs: Matrix,
+    other_beliefs: Matrix,
+    likelihoods: Vector,
+    pulls: Matrix,
 ) -> None:
-    """Draw the walk of which every belief is a noisy sight: filter forwards, sample backwards.
+    """`carry_beliefs` where the mean of round t's belief moves by `shifts[t]`; `pulls[t]` is the gradient in it."""
+    scores = np.empty(_most_arms(offsets, start, stop))
+    for t in range(start, stop):
+        for j in range(shifts.shape[1]):
+            other_beliefs[t, j] = beliefs[t, j] + shifts[t, j]
+        first = offsets[t]
+        likelihoods[t] = weigh(
+            features, first, offsets[t + 1], first + chosen[t], alpha, other_beliefs[t], scores, pulls[t]
+        )
 
-    All variances are isotropic, so the gains are scalars and the same for every coordinate. Fills `walk`, which has a
-    row a round.
+
+@_compiled
+def draw_walk(
+    sights: Matrix, first_variance: float, step_variance: float, variances: Vector, normals: Matrix, walk: Matrix
+) -> None:
+    """Draw a walk of which every round has a noisy sight: filter forwards, sample backwards.
+
+    `variances` are those of a sight's coordinates. No coordinate depends on another, so gains are scalars. Fills
+    `walk`, which has a row a round.
     """
-    n_rounds, d = beliefs.shape
-    spreads = np.empty(n_rounds)
-    spread = first_variance
-    for t in range(n_rounds):
-        gain = spread / (spread + variance)
-        for j in range(d):
-            before = walk[t - 1, j] if t > 0 else 0.0
-            walk[t, j] = before + gain * (beliefs[t, j] - before)
-        spreads[t] = gain * variance
-        spread = spreads[t] + step_variance
+    n_rounds, d = sights.shape
+    spreads = np.empty((n_rounds, d))
     for j in range(d):
-        walk[n_rounds - 1, j] += sqrt(spreads[n_rounds - 1]) * normals[n_rounds - 1, j]
-    for t in range(n_rounds - 2, -1, -1):
-        gain = spreads[t] / (spreads[t] + step_variance)
-        deviation = sqrt(gain * step_variance)
-        for j in range(d):
-            walk[t, j] += gain * (walk[t + 1, j] - walk[t, j]) + deviation * normals[t, j]
+        spread, before = first_variance, 0.0
+        for t in range(n_rounds):
+            gain = spread / (spread + variances[j])
+            before += gain * (sights[t, j] - before)
+            walk[t, j] = before
+            spreads[t, j] = gain * variances[j]
+            spread = spreads[t, j] + step_variance
+        walk[n_rounds - 1, j] += sqrt(spreads[n_rounds - 1, j]) * normals[n_rounds - 1, j]
+        for t in range(n_rounds - 2, -1, -1):
+            gain = spreads[t, j] / (spreads[t, j] + step_variance)
+            noise = sqrt(gain * step_variance) * normals[t, j]
+            walk[t, j] += gain * (walk[t + 1, j] - walk[t, j]) + noise

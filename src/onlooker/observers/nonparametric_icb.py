@@ -26,7 +26,8 @@ class NonparametricICB(BeliefObserver):
         beta_0 ~ N(0, I),   beta_t ~ N(beta_{t-1}, step_variance I)
         rho_t ~ N(beta_t, spread_variance I),   pick_t ~ softmax(alpha * x rho_t)
 
-    Every sweep draws all `rho_t` by a Metropolis step and then the whole walk at once, in O(T d).
+    Every sweep draws all `rho_t` by a Metropolis step, then the whole walk at once, in O(T d). These are the published
+    draws; one move of walk and beliefs together is added, without which 2,000 sweeps end where they started.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class NonparametricICB(BeliefObserver):
     path_
         The preference at checkpoints with standard errors, in the units of `theta_`.
     acceptance_
-        Share of the `rho_t` that moved in a sweep.
+        Share of the `rho_t` that moved in a sweep, and of the joint moves that were taken.
     n_rounds_
         Rounds in the log.
     warnings_
@@ -66,7 +67,7 @@ class NonparametricICB(BeliefObserver):
     True
     """
 
-    acceptance_: float
+    acceptance_: tuple[float, float]
 
     def __init__(
         self,
@@ -74,8 +75,8 @@ class NonparametricICB(BeliefObserver):
         alpha: float = 20.0,
         step_variance: float = 5e-5,
         spread_variance: float = 5e-4,
-        sweeps: int = 2000,
-        burn_in_sweeps: int = 1000,
+        sweeps: int = 1000,
+        burn_in_sweeps: int = 500,
         checkpoints: Sequence[int] | None = None,
         seed: int = 0,
     ) -> None:
@@ -98,7 +99,9 @@ class NonparametricICB(BeliefObserver):
         if as_whole(self.burn_in_sweeps, "burn_in_sweeps") >= sweeps:
             raise InputError(f"burn_in_sweeps is {self.burn_in_sweeps}, sweeps {sweeps}: drop fewer, or sweep more")
         model = self._model(as_log(log))
-        sampler = WalkSampler(model, walk, theta=Imitation(model).theta, seed=self.seed)
+        start = Imitation(model)
+        curvature = start.curvature(start.theta) / log.n_rounds
+        sampler = WalkSampler(model, walk, theta=start.theta, curvature=curvature, seed=self.seed)
         moments, self.acceptance_ = walk_moments(
             sampler,
             rounds=self._rounds(log),
