@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar
-from onlooker.cli.opening import open_log, print_assumptions
+from onlooker.cli.console import print_json, progress_bar
+from onlooker.cli.engine import engine_options, opened
+from onlooker.cli.opening import print_assumptions
 from onlooker.errors import InputError, OnlookerWarning
 
 
@@ -36,6 +37,7 @@ from onlooker.errors import InputError, OnlookerWarning
 )
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
 @click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@engine_options
 @options.seed
 @options.column_options
 @options.as_json
@@ -47,6 +49,8 @@ def fit(
     covariance: str,
     level: float,
     out: str | None,
+    engine: str,
+    address: str | None,
     seed: int,
     as_json: bool,
     **columns: Any,
@@ -58,11 +62,9 @@ def fit(
     from onlooker.observers import SuffixImitation
 
     observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, loss=loss, covariance=covariance, seed=seed)
-    rounds, assumed = open_log(log, columns)
-    prepare_kernels(rounds.features.dtype.name)
     # The softmax fit is over before a bar could tell anything.
     watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
-    with warnings.catch_warnings(), watched as progress:
+    with opened(log, columns, engine, address) as (rounds, assumed), warnings.catch_warnings(), watched as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)
         observer.fit(rounds, progress=progress)

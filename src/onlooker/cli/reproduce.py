@@ -6,16 +6,19 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json
+from onlooker.cli.engine import check_engine, engine_options
 
 if TYPE_CHECKING:
     from onlooker.experiments.paper import Paper
     from onlooker.experiments.runner import TaskProgress
+    from onlooker.experiments.workers import WorkersOf
 
 
 @click.command()
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--out", default="onlooker-paper", show_default=True, metavar="DIR", help="Where results are kept.")
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are cores unless said.")
+@engine_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and about how long it takes.")
 @options.as_json
 def reproduce(
@@ -36,6 +40,8 @@ def reproduce(
     tracking: bool,
     out: str,
     workers: int | None,
+    engine: str,
+    address: str | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -46,6 +52,7 @@ def reproduce(
     from onlooker.experiments.paper import full_paper, quick_paper
     from onlooker.experiments.reproduce import reproduce as run
 
+    check_engine(engine, address)
     paper = (quick_paper if quick else full_paper)(seeds, tracking=tracking)
     if dry_run:
         _estimate(paper, figure, workers, as_json=as_json)
@@ -56,7 +63,15 @@ def reproduce(
     command += f" --figure {figure}" if figure else ""
     prepare_kernels()
     with _cells_bar() as progress:
-        found = run(paper, out, figure=figure, command=command, workers=workers, progress=progress)
+        found = run(
+            paper,
+            out,
+            figure=figure,
+            command=command,
+            workers=workers,
+            progress=progress,
+            hire=_workers_of(engine, address),
+        )
     whole = [claim for claim in found.claims if claim.part_of is None]
     if as_json:
         rows = [
@@ -69,6 +84,13 @@ def reproduce(
     tally = Counter(claim.verdict for claim in whole)
     click.echo(f"\n{', '.join(f'{verdict}: {count}' for verdict, count in sorted(tally.items()))}")
     click.echo(f"claims: {out}/claims.md; figures: {out}/figures; all on one page: {found.page}")
+
+
+def _workers_of(engine: str, address: str | None) -> WorkersOf:
+    from onlooker.experiments.cluster_workers import ClusterWorkers
+    from onlooker.experiments.workers import Workers
+
+    return Workers if engine == "local" else partial(ClusterWorkers, address=address)
 
 
 def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from onlooker.experiments.paper_figures import PaperFigure, paper_figures
 from onlooker.experiments.paper_page import paper_page
 from onlooker.experiments.runner import TaskProgress, run_tasks
 from onlooker.experiments.tables import write_csv
+from onlooker.experiments.workers import Workers, WorkersOf
 from onlooker.files import write_text
 from onlooker.report import render
 
@@ -49,13 +50,14 @@ def reproduce(
     command: str = "",
     workers: int | None = None,
     progress: TaskProgress | None = None,
+    hire: WorkersOf = Workers,
 ) -> Reproduction:
     """Run the cells that are missing in `folder` and write everything anew from all that are needed.
 
     With `figure`, only the cells of that figure are run, and only it is drawn; the claims are judged on them alone.
     """
     tasks = paper.tasks(figure)
-    done = run_tasks(paper, tasks, folder, settings=paper.settings(), workers=workers, progress=progress)
+    done = run_tasks(paper, tasks, folder, settings=paper.settings(), workers=workers, progress=progress, hire=hire)
     root = Path(folder)
     results = list(_rows(done, "grid-"))
     bins = list(_rows(done, "diagnostics-"))

@@ -13,8 +13,7 @@ from typing import Any
 from onlooker.compiling import compile_kernels
 from onlooker.errors import InputError, OnlookerError
 from onlooker.experiments.ledger import Job, as_json, open_ledger
-from onlooker.experiments.workers import Outcome, Workers
-from onlooker.threads import n_threads
+from onlooker.experiments.workers import Outcome, Workers, WorkersOf
 
 TaskProgress = Callable[[int, int, float | None], None]
 """Called with how many tasks are done, of how many, and the seconds left (None until a task has shown its pace)."""
@@ -50,6 +49,7 @@ def run_tasks(
     settings: Mapping[str, Any],
     workers: int | None = None,
     progress: TaskProgress | None = None,
+    hire: WorkersOf = Workers,
 ) -> dict[str, Any]:
     """Call `function` once per task, in parallel processes, and keep every result in `folder` as soon as it is there.
 
@@ -68,9 +68,11 @@ def run_tasks(
     settings
         What makes this experiment this one: a folder made with other settings is refused.
     workers
-        Processes, as many as `onlooker.threads.n_threads()` unless said. Each uses one thread.
+        How many, each with one thread; as many processes as `onlooker.threads.n_threads()` unless said.
     progress
         Told about every finished task.
+    hire
+        Where the tasks are run: by processes of this machine, unless said.
 
     Returns
     -------
@@ -85,21 +87,20 @@ def run_tasks(
     {'a': {'seed': 0}, 'b': {'seed': 1}}
     """
     jobs = _jobs(tasks)
-    number = n_threads() if workers is None else workers
-    if number < 1:
-        raise InputError(f"workers is {number}: pass at least 1")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}: pass at least 1")
     with open_ledger(folder, settings) as ledger:
         results = {job.key: result for job in jobs for result in ledger.read(job)}
         missing = [job for job in jobs if job.key not in results]
-        pace = _Pace({task.key: task.cost for task in tasks if task.key not in results}, min(number, len(missing)))
+        pace = _Pace({task.key: task.cost for task in tasks if task.key not in results})
         report = progress or (lambda *_: None)
         report(len(results), len(jobs), None if missing else 0.0)
         failed: dict[str, Outcome] = {}
         if missing:
             # Before the workers start: they would race for the cache.
             compile_kernels()
-        with Workers(function, number) as processes:
-            for outcome in processes.run(sorted(missing, key=lambda job: -pace.costs[job.key])):
+        with hire(function, workers) as crew:
+            for outcome in crew.run(sorted(missing, key=lambda job: -pace.costs[job.key])):
                 key = outcome.job.key
                 if outcome.error:
                     failed[key] = outcome
@@ -107,7 +108,7 @@ def run_tasks(
                     ledger.write(outcome.job, outcome.result)
                     results[key] = json.loads(outcome.result)
                 pace.note(key, outcome.seconds)
-                report(len(results), len(jobs), pace.seconds_left(processes.busy()))
+                report(len(results), len(jobs), pace.seconds_left(crew.busy(), crew.number))
     if failed:
         raise _failure([failed[job.key] for job in missing if job.key in failed], len(jobs))
     return {job.key: results[job.key] for job in jobs}
@@ -118,7 +119,6 @@ class _Pace:
     """How long the tasks that are not done will take, by their costs."""
 
     costs: dict[str, float]
-    workers: int
     spent: float = 0.0
     seconds: float = 0.0
 
@@ -126,10 +126,10 @@ class _Pace:
         self.spent += self.costs.pop(key)
         self.seconds += seconds
 
-    def seconds_left(self, busy: float) -> float:
-        """Time left, when the tasks under way have taken `busy` seconds so far."""
+    def seconds_left(self, busy: float, workers: int) -> float:
+        """Time left for so many workers, when the tasks under way have taken `busy` seconds so far."""
         work = self.seconds / self.spent * sum(self.costs.values()) - busy
-        return max(work, 0.0) / max(1, min(self.workers, len(self.costs)))
+        return max(work, 0.0) / max(1, min(workers, len(self.costs)))
 
 
 def _jobs(tasks: Sequence[Task]) -> list[Job]:

@@ -16,10 +16,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from onlooker.errors import OnlookerError
 from onlooker.experiments.ledger import Job, as_json
+from onlooker.threads import n_threads
 
 ONE_THREAD = (
     "MKL_NUM_THREADS",
@@ -54,6 +55,27 @@ class Outcome:
     """Where it failed: the traceback in the worker."""
 
 
+class Hired(Protocol):
+    """Workers that call one function, wherever they are."""
+
+    number: int
+    """How many there are, at most."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def busy(self) -> float:
+        """Seconds that the jobs under way have taken so far, together."""
+
+    def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
+        """Run the jobs, the first ones first, and give their outcomes as they come."""
+
+
+WorkersOf = Callable[[Callable[..., Any], int | None], Hired]
+"""Starts workers that call a function: so many, or as many as there is room for."""
+
+
 @dataclass(eq=False)
 class _Worker:
     process: SpawnProcess
@@ -73,9 +95,10 @@ class Workers:
     ['{"seed": 7}']
     """
 
-    def __init__(self, function: Callable[..., Any], number: int) -> None:
+    def __init__(self, function: Callable[..., Any], number: int | None = None) -> None:
         self._function = pickle.dumps(function)
-        self._number = number
+        self.number = n_threads() if number is None else number
+        """How many there are, at most."""
         self._crew: list[_Worker] = []
         self._stillborn = 0
 
@@ -128,7 +151,7 @@ class Workers:
                 with suppress(OSError):
                     worker.connection.send(worker.job.arguments)
         busy = sum(worker.job is not None for worker in self._crew)
-        while len(self._crew) < min(self._number, busy + len(waiting)):
+        while len(self._crew) < min(self.number, busy + len(waiting)):
             self._start()
         return bool(busy or waiting)
 
@@ -201,7 +224,7 @@ def _work(connection: Connection, function: bytes) -> None:
             arguments = connection.recv()
         except EOFError:
             return
-        connection.send(_attempt(function, arguments))
+        connection.send(attempt(function, arguments))
 
 
 def _end_with_parent() -> None:
@@ -211,8 +234,8 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _attempt(function: bytes, arguments: str) -> tuple[str, str, str]:
-    """Result, error and traceback of one call."""
+def attempt(function: bytes, arguments: str) -> tuple[str, str, str]:
+    """Result, error and traceback of one call, whose arguments are JSON and whose function is pickled."""
     try:
         # Loaded anew for every job, so that no job can see what another left in the function's object.
         result = pickle.loads(function)(**json.loads(arguments))
