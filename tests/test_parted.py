@@ -6,16 +6,26 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from onlooker.burn_in import PowerRule
+from onlooker.diagnosis import diagnose
+from onlooker.environment import Environment
 from onlooker.errors import InputError
 from onlooker.even_sample import EvenSample
 from onlooker.formats.scan import joined
+from onlooker.held_out import HeldOut
+from onlooker.learners import LinTS
 from onlooker.log import BanditLog
 from onlooker.newton import minimise
 from onlooker.objective import FAIR, FINE, Pass
-from onlooker.parted import PartedObjective, RunPass
+from onlooker.observers import SuffixImitation, TrackingObserver
+from onlooker.parted import PartedObjective, RunPass, refine_suffixes
+from onlooker.simulation import simulate
 from onlooker.softmax import SoftmaxObjective
 from onlooker.survey import survey
+from onlooker.sweep import burn_in_sweep
 from strategies import assert_equal_logs
+
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
 
 
 class ListParts:
@@ -143,3 +153,98 @@ def test_no_parts():
     empty = ListParts([random_log(0)[:0]])
     with pytest.raises(InputError, match="no rounds"):
         survey(empty)
+
+
+class Tight(ListParts):
+    """Parts that do not fit into memory: a sample holds few of their rounds."""
+
+    def __init__(self, logs, sample_bytes=8_000):
+        super().__init__(logs)
+        self.sample_bytes = sample_bytes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sweep_of_parts_finds_what_the_whole_gives(seed):
+    rng = np.random.default_rng(seed)
+    log = random_log(seed, rounds=3000)
+    parts = Tight(cut(log, rng, 25).logs)
+    assert survey(parts).stride > 8
+    whole, parted = burn_in_sweep(log), burn_in_sweep(parts)
+    assert parted.burn_ins.tolist() == whole.burn_ins.tolist()
+    np.testing.assert_allclose(parted.thetas, whole.thetas, atol=2e-4)
+    np.testing.assert_allclose(parted.losses, whole.losses, atol=1e-7)
+    assert np.isnan(burn_in_sweep(parts, [0.5, 1.0]).thetas[1]).all()
+
+
+def test_a_sweep_that_starts_far_away_halves_its_steps():
+    log = random_log(5, rounds=500)
+    far = np.full((2, 3), 40.0)
+    thetas, losses = refine_suffixes(ListParts([log[:99], log[99:]]), np.array([0, 150]), far, l2=1e-4, tolerance=1e-7)
+    for theta, loss, start in zip(thetas, losses, (0, 150), strict=True):
+        at = minimise(SoftmaxObjective(log[start:], l2=1e-4)).at
+        np.testing.assert_allclose(theta, at.theta, atol=1e-5)
+        np.testing.assert_allclose(loss, at.loss, atol=1e-9)
+
+
+@pytest.mark.parametrize("burn_in", ["naive", "rule", "auto", 317, 0.4, PowerRule(0.8)])
+def test_fits_what_it_fits_in_memory(burn_in):
+    log = random_log(6, rounds=3000)
+    parts = Tight(cut(log, np.random.default_rng(1), 30).logs)
+    mine = SuffixImitation(burn_in=burn_in).fit(parts)
+    if burn_in == "auto":
+        seen = survey(parts)
+        assert mine.burn_in_ == seen.stride * HeldOut().start(seen.sample)
+    expected = SuffixImitation(burn_in=mine.burn_in_ if burn_in == "auto" else burn_in).fit(log)
+    assert (mine.burn_in_, mine.n_rounds_, mine.rank_) == (expected.burn_in_, expected.n_rounds_, expected.rank_)
+    np.testing.assert_allclose(mine.theta_, expected.theta_, atol=1e-6)
+    np.testing.assert_allclose(mine.covariance_, expected.covariance_, rtol=1e-5)
+    np.testing.assert_allclose(mine.loss_, expected.loss_, rtol=1e-10)
+    assert mine.warnings_ == expected.warnings_
+    assert mine.agreement_ == expected.agreement_
+
+
+def test_parts_that_fit_into_memory_are_fitted_there():
+    log = random_log(7, rounds=500)
+    parts = cut(log, np.random.default_rng(2), 9)
+    for observer in (SuffixImitation(burn_in="auto"), SuffixImitation(loss="zero_one")):
+        mine = clone_fit(observer, parts)
+        assert np.array_equal(mine.theta_, clone_fit(observer, log).theta_)
+
+
+def clone_fit(observer, log):
+    return type(observer)(**observer.get_params()).fit(log)
+
+
+def test_what_needs_the_log_in_memory_says_so():
+    parts = Tight([random_log(8, rounds=2000)])
+    with pytest.raises(InputError, match=r"zero_one.*in memory"):
+        SuffixImitation(loss="zero_one").fit(parts)
+    with pytest.raises(InputError, match="sample_weight is for logs in memory"):
+        SuffixImitation().fit(parts, sample_weight=np.ones(2000))
+    with pytest.raises(InputError, match="leaves nothing of a log with 2000"):
+        SuffixImitation(burn_in=2000).fit(parts)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_tracking_parts_gives_the_same_bits(seed):
+    log = simulate(Environment(4, 6), LinTS(), n_rounds=2600, seed=seed).log
+    parts = cut(log, np.random.default_rng(seed), 17)
+    mine, whole = TrackingObserver().fit(parts), TrackingObserver().fit(log)
+    later = TrackingObserver().fit(log[:1000]).partial_fit(ListParts([log[1000:2100], log[2100:]]))
+    for observer in (mine, later):
+        assert np.array_equal(observer.theta_, whole.theta_)
+        assert np.array_equal(observer.covariance_, whole.covariance_)
+        assert observer.evidence_ == whole.evidence_
+
+
+def test_a_diagnosis_speaks_of_the_rounds_of_the_whole_log():
+    log = random_log(9, rounds=6000)
+    found = diagnose(Tight(cut(log, np.random.default_rng(3), 12).logs, sample_bytes=100_000))
+    stride = survey(Tight([log], sample_bytes=100_000)).stride
+    assert found.notes[0] == f"judged by every {stride}th round of 6,000, as many as fit into memory"
+    assert found.n_rounds == 6000
+    assert 6000 - stride < found.bins[-1].stop <= 6000
+    thinned = diagnose(log[::stride])
+    assert [b.own for b in found.bins] == [b.own for b in thinned.bins]
+    assert (found.verdict, found.tests) == (thinned.verdict, thinned.tests)
+    assert diagnose(cut(log, np.random.default_rng(3), 12)) == diagnose(log)

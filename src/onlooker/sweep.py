@@ -13,8 +13,11 @@ from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
 from onlooker.newton import Fit, minimise
+from onlooker.parted import refine_suffixes
+from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
+from onlooker.survey import Survey, survey
 from onlooker.types import Index, Matrix, Progress, Vector
 
 DEFAULT_ALPHAS = (
@@ -55,11 +58,12 @@ class BurnInSweep:
 
 
 def burn_in_sweep(
-    log: BanditLog, alphas: ArrayLike | None = None, *, l2: float = 1e-4, progress: Progress | None = None
+    log: BanditLog | Parts, alphas: ArrayLike | None = None, *, l2: float = 1e-4, progress: Progress | None = None
 ) -> BurnInSweep:
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
-    An alpha of 0 throws one round away, an alpha of 1 all of them: there thetas are NaN.
+    An alpha of 0 throws one round away, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
+    as `scan_log` gives it, is gone through a few times, for all alphas at once.
 
     Examples
     --------
@@ -78,8 +82,13 @@ def burn_in_sweep(
         grid = np.full(1, np.nan)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
-    burn_ins = np.array([power_start(as_log(log).n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
-    thetas, losses = fit_suffixes(log, burn_ins, l2=l2, progress=progress)
+    seen = survey(log) if isinstance(log, Parts) else None
+    n_rounds = as_log(log).n_rounds if seen is None else seen.n_rounds
+    burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
+    if isinstance(log, Parts) and seen is not None:
+        thetas, losses = _fit_parts(log, seen, burn_ins, l2=l2, progress=progress)
+    else:
+        thetas, losses = fit_suffixes(as_log(log), burn_ins, l2=l2, progress=progress)
     return BurnInSweep(
         alphas=grid,
         burn_ins=burn_ins,
@@ -88,6 +97,16 @@ def burn_in_sweep(
         feature_names=log.feature_names,
         categories=log.categories,
     )
+
+
+def _fit_parts(
+    parts: Parts, seen: Survey, burn_ins: Index, *, l2: float, progress: Progress | None
+) -> tuple[Matrix, Vector]:
+    """Theta and mean loss for each suffix: those of a sample first, then of all rounds from there."""
+    near, losses = fit_suffixes(seen.sample, -(-burn_ins // seen.stride), l2=l2)
+    if seen.stride == 1:
+        return near, losses
+    return refine_suffixes(parts, burn_ins, near, l2=l2, tolerance=SWEEP_TOLERANCE, progress=progress)
 
 
 def fit_suffixes(
