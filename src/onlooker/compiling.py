@@ -1,12 +1,21 @@
 """Compiling the kernels ahead of use: once per machine, kept on disk by numba."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from onlooker.errors import OnlookerWarning
 
+if TYPE_CHECKING:
+    from onlooker.observers import Observer
 
-def compile_kernels(dtype: str = "float32") -> None:
-    """Run every kernel once on a small log. Do it before starting worker processes: the cache is shared.
+
+def compile_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) -> None:
+    """Run the kernels once on a small log, and `observers`, which may have some of their own.
+
+    Do it before starting worker processes: the cache is shared.
 
     Examples
     --------
@@ -14,7 +23,7 @@ def compile_kernels(dtype: str = "float32") -> None:
     """
     from onlooker.environment import Environment
     from onlooker.learners import LinUCB
-    from onlooker.observers import IBCB, SuffixImitation, TrackingObserver
+    from onlooker.observers import SuffixImitation, TrackingObserver
     from onlooker.simulation import simulate
     from onlooker.softmax import SoftmaxObjective, round_losses
     from onlooker.zero_one.circles import Circles
@@ -25,7 +34,8 @@ def compile_kernels(dtype: str = "float32") -> None:
         observer = SuffixImitation(burn_in="naive").fit(simulation.log)
         # All families, by the same kernels.
         TrackingObserver().fit(simulation.log).predict_proba(simulation.log)
-        IBCB().fit(simulation.log)
+        for other in observers:
+            other.fit(simulation.log)
     round_losses(simulation.log, observer.theta_)
     circles = Circles(SoftmaxObjective(simulation.log, l2=0.0))
     circles.stand(observer.theta_)

@@ -67,7 +67,7 @@ def compare(
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         rounds, assumed = open_log(log, columns)
         what = f"{log}: {rounds!r}"
-        prepare_kernels(rounds.features.dtype.name)
+        prepare_kernels(rounds.features.dtype.name, observers.values())
         with progress_bar("observing") as progress:
             found = comparison.compare(rounds, observers, memory=True, progress=progress)
     else:
@@ -75,7 +75,7 @@ def compare(
         environment = Environment(n_features, n_arms, noise, seed=seed)
         assumed = []
         what = f"{player!r} for {n_rounds} rounds, seed {seed}: {n_features} features, {n_arms} arms"
-        prepare_kernels()
+        prepare_kernels(observers=observers.values())
         played = study(environment, player, n_rounds, seed, observers=observers, memory=True, watch=progress_bar)
         found = played.comparison
     _write(found, out, chart, simulated=log is None)

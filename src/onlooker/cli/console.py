@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
+    from onlooker.observers import Observer
     from onlooker.types import Progress
 
 
@@ -31,7 +32,7 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def prepare_kernels(dtype: str = "float32") -> None:
+def prepare_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) -> None:
     """Compile before anything is timed; only the first time is slow enough to be mentioned."""
     from threading import Timer
 
@@ -40,7 +41,7 @@ def prepare_kernels(dtype: str = "float32") -> None:
     notice = Timer(3.0, click.echo, ["compiling once, some ten seconds …"], {"err": True})
     notice.start()
     try:
-        compile_kernels(dtype)
+        compile_kernels(dtype, observers)
     finally:
         notice.cancel()
 

@@ -14,7 +14,7 @@ from onlooker.plots.text import ends_of, one_line
 
 
 def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
-    """Draw a chart, each value written beside its dot, the legend under the axes so that it covers no data."""
+    """Draw a chart, each value written at the end of its row, the legend under the axes so that it covers no data."""
     axes = figure.add_subplot()
     places = np.arange(len(chart.names))
     axes.set_xscale("log" if chart.log_x else "linear")
@@ -24,13 +24,12 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
         axes.hlines(places, chart.low, chart.high, color=LIGHT[0], linewidth=1.6, zorder=2)
     axes.plot(chart.values, places, linestyle="none", marker="o", color=LIGHT[0], zorder=3)
     for place, value in zip(places.tolist(), chart.values.tolist(), strict=True):
-        if np.isnan(value):
-            axes.annotate("none", (0.02, place), xycoords=axes.get_yaxis_transform(), va="center", alpha=0.7)
-        else:
-            axes.annotate(f"{value:.3g}", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+        text = "none" if np.isnan(value) else f"{value:.3g}"
+        # Beside the axes, where no dot, line or interval can cover it.
+        axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     axes.set_yticks(places, [ends_of(name, 28) for name in chart.names])
-    axes.set_ylim(len(chart.names) - 0.4, -0.8)
-    axes.margins(x=0.12)
+    axes.set_ylim(len(chart.names) - 0.4, -0.6)
+    axes.margins(x=0.08)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True, axis="x")
     axes.grid(visible=False, axis="y")

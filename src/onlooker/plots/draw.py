@@ -34,10 +34,7 @@ LEGEND_LINE = 0.22
 """Inches that each further line of the legend adds, so that it takes nothing from the axes."""
 
 NAME_LINE, AROUND = 0.25, 1.1
-"""Inches of one name in a chart of intervals, and of everything above and under them."""
-
-DOT_LINE = 0.32
-"""Inches of one name in a chart of dots, which have their values written above them."""
+"""Inches of one name in a chart of intervals or dots, and of everything above and under them."""
 
 _SETTINGS: dict[str, Any] = {
     # Text stays text: it can be read aloud, searched and copied, any script has glyphs, and the page chooses the font.
@@ -168,7 +165,7 @@ def _height(chart: AnyChart) -> float:
     if isinstance(chart, Chart):
         return HEIGHT + LEGEND_LINE * (legend_rows(chart) - 1)
     if isinstance(chart, DotChart):
-        return AROUND + DOT_LINE * len(chart.names)
+        return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (chart.level is not None)
     return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (interval_legend_rows(chart) - 1)
 
 

@@ -1,0 +1,76 @@
+"""Every method on the same logs: one method on one log a cell, measured against the truth that it does not see."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from onlooker.environment import Environment
+from onlooker.errors import OnlookerWarning
+from onlooker.learners import LinTS, LinUCB, RidgeLearner
+from onlooker.metrics import agreement, direction_error, predictive_regret
+from onlooker.observers.methods import find_methods
+from onlooker.policy import LinearPolicy
+from onlooker.simulation import Simulation, simulate
+
+LEARNERS: Mapping[str, RidgeLearner] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
+"""By the name that tables give them."""
+
+LEARNER = "learner (sees rewards)"
+"""Ridge regression on picks and rewards: the method that the others are held against."""
+
+SHORTENED: Mapping[str, Mapping[str, int]] = {
+    "bayesian": {"iterations": 25, "sweeps": 3, "posterior_sweeps": 15},
+    "nonparametric": {"sweeps": 300, "burn_in_sweeps": 100},
+}
+"""Chains shorter than the observers' own, so that 10,000 rounds take tens of seconds rather than minutes."""
+
+TEST_ROUNDS = 2000
+"""Fresh offers that predictive regret is measured on."""
+
+
+def method_cell(method: str, learner: str, d: int, K: int, N: int, seed: int) -> dict[str, Any]:
+    """Run one method, by its name in `METHODS`, or the learner itself, on one log.
+
+    Examples
+    --------
+    >>> cell = method_cell("rule", "LinUCB", d=3, K=5, N=300, seed=0)
+    >>> cell["direction_error"] < 0.2, cell["cpu_seconds"] > 0
+    (True, True)
+    """
+    environment = Environment(d, K, seed=seed)
+    simulation = simulate(environment, LEARNERS[learner], N, seed=seed)
+    policy, seconds = _recovered(method, simulation)
+    known = bool(policy.theta.any())
+    return {
+        "method": method,
+        "learner": learner,
+        "d": d,
+        "K": K,
+        "N": N,
+        "seed": seed,
+        # An observer that found no preference has no direction: as far off as one at random.
+        "direction_error": direction_error(policy.theta, environment.theta_star) if known else 2**0.5,
+        "predictive_regret": predictive_regret(policy, environment.theta_star, environment.test_log(TEST_ROUNDS, seed)),
+        "agreement": agreement(policy, simulation.log.suffix(N - max(1, N // 10))),
+        "cpu_seconds": seconds,
+    }
+
+
+def _recovered(method: str, simulation: Simulation) -> tuple[LinearPolicy, float | None]:
+    """The policy, and the processor time that it took."""
+    if method == LEARNER:
+        return LinearPolicy(simulation.learner_theta), None
+    (found,) = find_methods([method])
+    observer = found.make().set_params(**SHORTENED.get(method, {}))
+    with warnings.catch_warnings():
+        # Judged by what they reach; a table of seeds has no room for what they say.
+        warnings.simplefilter("ignore", OnlookerWarning)
+        # Compiles what is not compiled yet, so that it is not timed.
+        find_methods([method])[0].make().set_params(**SHORTENED.get(method, {})).fit(simulation.log[:50])
+        started = time.process_time()
+        observer.fit(simulation.log)
+        seconds = time.process_time() - started
+    return observer.policy_, seconds
