@@ -92,14 +92,14 @@ def test_draws_have_the_moments_of_weighted_draws_from_the_model():
 
 
 def test_the_chain_mixes(sampler, model):
-    """The published Gibbs sampler alone has neighbours correlated by more than 0.99 here."""
+    """Draws ten sweeps apart; without the joint move their largest correlation is 0.7 here."""
     thetas = []
     for sweep in range(400):
         thetas.append(model.least_squares(sampler.sweep().sums[-1]))
         if sweep < 100:
             sampler.adapt(sweep)
     late = np.array(thetas[100:])
-    assert all(np.corrcoef(x[10:], x[:-10])[0, 1] < 0.5 for x in late.T)
+    assert max(np.corrcoef(x[10:], x[:-10])[0, 1] for x in late.T) < 0.4
 
 
 def test_threads_and_precision_make_no_difference(model, monkeypatch):

@@ -1,9 +1,9 @@
 """The chain that goes over everything hidden: the belief behind each pick, and each reward.
 
 One sweep draws every belief by a Metropolis step, all rewards jointly given the beliefs, and then rewards and beliefs
-once more together. The first two are the published Gibbs sampler. Alone it hardly moves on a long log: T beliefs
-hold the rewards in place, and the rewards the beliefs. The third moves the rewards while every belief keeps its
-distance from its own mean, so that only the picks hold them.
+once more together. The first two are the published Gibbs sampler. It is slow: T beliefs hold the rewards in place, and
+the rewards the beliefs. The third moves the rewards while every belief keeps its distance from its own mean, so that
+only the picks hold them.
 """
 
 from __future__ import annotations

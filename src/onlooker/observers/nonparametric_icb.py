@@ -27,7 +27,7 @@ class NonparametricICB(BeliefObserver):
         rho_t ~ N(beta_t, spread_variance I),   pick_t ~ softmax(alpha * x rho_t)
 
     Every sweep draws all `rho_t` by a Metropolis step, then the whole walk at once, in O(T d). These are the published
-    draws; one move of walk and beliefs together is added, without which 2,000 sweeps end where they started.
+    draws; one move of walk and beliefs together is added, without which 2,000 sweeps do not forget where they started.
 
     Parameters
     ----------
