@@ -243,7 +243,7 @@ def test_a_diagnosis_speaks_of_the_rounds_of_the_whole_log():
     stride = survey(Tight([log], sample_bytes=100_000)).stride
     assert found.notes[0] == f"judged by every {stride}th round of 6,000, as many as fit into memory"
     assert found.n_rounds == 6000
-    assert 6000 - stride < found.bins[-1].stop <= 6000
+    assert 6000 - 5 * stride < found.bins[-1].stop <= 6000
     thinned = diagnose(log[::stride])
     assert [b.own for b in found.bins] == [b.own for b in thinned.bins]
     assert (found.verdict, found.tests) == (thinned.verdict, thinned.tests)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
-from onlooker.cli.opening import open_log, open_logs, print_assumptions
+from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
+from onlooker.errors import InputError
 
 if TYPE_CHECKING:
+    from onlooker.formats import LogScan
     from onlooker.log import BanditLog
 
 
@@ -19,18 +22,19 @@ if TYPE_CHECKING:
 @click.option("--bins", default=10, show_default=True, help="Equal stretches of time to compare.")
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
 @click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each is diagnosed on its own.")
+@options.memory_limit
 @options.column_options
 @options.as_json
-def diagnose(log: str, bins: int, level: float, by: str | None, as_json: bool, **columns: Any) -> None:
+def diagnose(
+    log: str, bins: int, level: float, by: str | None, memory_limit: str | None, as_json: bool, **columns: Any
+) -> None:
     """Say whether and since when the learner behind LOG has settled, or whether it explores, drifts or just guesses.
 
     Examples: onlooker diagnose log.parquet; onlooker diagnose log.csv --by shop --order-by time
     """
     from onlooker import diagnosis
 
-    logs, assumed = _opened(log, by, columns)
-    for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
-        prepare_kernels(dtype)
+    logs, assumed = _opened(log, by, memory_limit, columns)
     found = {}
     with progress_bar("diagnosing") as progress:
         for name, rounds in logs.items():
@@ -51,9 +55,20 @@ def diagnose(log: str, bins: int, level: float, by: str | None, as_json: bool, *
     print_assumptions(assumed)
 
 
-def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str]]:
-    """The logs by name, a single one without; and what was assumed about them."""
+def _opened(
+    path: str, by: str | None, memory_limit: str | None, columns: dict[str, Any]
+) -> tuple[Mapping[str, BanditLog | LogScan], list[str]]:
+    """The logs by name, a single one without; and what was assumed about them. Kernels are ready for logs in memory."""
+    if memory_limit is not None:
+        if by is not None:
+            raise InputError(f"--memory-limit {memory_limit}: --by sorts the whole file, so give one of the two")
+        scan, assumed = open_scan(path, columns, memory_limit)
+        return {"": scan}, assumed
     if by is not None:
-        return open_logs(path, by, columns)
-    log, assumed = open_log(path, columns)
-    return {"": log}, assumed
+        logs, assumed = open_logs(path, by, columns)
+    else:
+        log, assumed = open_log(path, columns)
+        logs = {"": log}
+    for dtype in sorted({one.features.dtype.name for one in logs.values()}):
+        prepare_kernels(dtype)
+    return logs, assumed

@@ -14,6 +14,7 @@ from onlooker.errors import InputError
 
 if TYPE_CHECKING:
     from onlooker.clusters import RayParts
+    from onlooker.formats import LogScan
     from onlooker.log import BanditLog
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,10 +44,15 @@ def check_engine(engine: str, address: str | None) -> None:
 
 @contextmanager
 def opened(
-    path: str, columns: dict[str, Any], engine: str, address: str | None
-) -> Iterator[tuple[BanditLog | RayParts, list[str]]]:
+    path: str, columns: dict[str, Any], engine: str, address: str | None, memory_limit: str | None = None
+) -> Iterator[tuple[BanditLog | LogScan | RayParts, list[str]]]:
     """The log that a command names, where it is to be worked on, and what was assumed about it; kernels are ready."""
     check_engine(engine, address)
+    if memory_limit is not None:
+        if engine != "local":
+            raise InputError(f"--memory-limit {memory_limit}: a cluster keeps the log in its workers, so leave it out")
+        yield open_scan(path, columns, memory_limit)
+        return
     if engine == "local":
         log, assumed = open_log(path, columns)
         prepare_kernels(log.features.dtype.name)

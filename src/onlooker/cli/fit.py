@@ -37,6 +37,7 @@ from onlooker.errors import InputError, OnlookerWarning
 )
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
 @click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@options.memory_limit
 @engine_options
 @options.seed
 @options.column_options
@@ -49,6 +50,7 @@ def fit(
     covariance: str,
     level: float,
     out: str | None,
+    memory_limit: str | None,
     engine: str,
     address: str | None,
     seed: int,
@@ -57,14 +59,15 @@ def fit(
 ) -> None:
     """Recover the policy behind LOG by suffix imitation, with intervals.
 
-    Example: onlooker fit log.parquet --burn-in auto --out policy.json
+    Examples: onlooker fit log.parquet --out policy.json; onlooker fit 'day*.parquet' --memory-limit 800MB
     """
     from onlooker.observers import SuffixImitation
 
     observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, loss=loss, covariance=covariance, seed=seed)
     # The softmax fit is over before a bar could tell anything.
     watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
-    with opened(log, columns, engine, address) as (rounds, assumed), warnings.catch_warnings(), watched as progress:
+    place = opened(log, columns, engine, address, memory_limit)
+    with place as (rounds, assumed), warnings.catch_warnings(), watched as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)
         observer.fit(rounds, progress=progress)

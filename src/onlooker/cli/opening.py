@@ -38,12 +38,12 @@ def open_logs(path: str, by: str, columns: dict[str, Any]) -> tuple[dict[str, Ba
     return logs, [*assumptions(path, columns, next(iter(logs.values()))), *told]
 
 
-def open_scan(path: str, columns: dict[str, Any]) -> tuple[LogScan, list[str]]:
+def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = None) -> tuple[LogScan, list[str]]:
     """Open a log without loading it; say what was assumed, a line each."""
     from onlooker.formats import scan_log
 
     with _left_out() as told:
-        scan = scan_log(path, **given(columns))
+        scan = scan_log(path, memory_limit=memory_limit, **given(columns))
     return scan, [*assumptions(str(scan.paths[0]), columns, scan), *told]
 
 

@@ -27,6 +27,11 @@ LEARNERS = {
 """Names on the command line, and the classes behind them."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+memory_limit = click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    help="Peak memory, as in 800MB: LOG is gone through without loading it, and may be a pattern as in 'day*.parquet'.",
+)
 seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
 
 

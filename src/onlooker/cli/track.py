@@ -10,10 +10,12 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
-from onlooker.cli.opening import open_log, print_assumptions
+from onlooker.cli.opening import open_log, open_scan, print_assumptions
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
+    from onlooker.formats import LogScan
+    from onlooker.log import BanditLog
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.tracking import Exploration
@@ -31,6 +33,7 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
 @click.option("--out", metavar="FILE", help="Save the policy as JSON.")
 @click.option("--state", metavar="FILE", help="Go on from this state if it exists, and keep the new one there.")
 @click.option("--chart", metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
+@options.memory_limit
 @options.column_options
 @options.as_json
 def track(
@@ -41,6 +44,7 @@ def track(
     out: str | None,
     state: str | None,
     chart: str | None,
+    memory_limit: str | None,
     as_json: bool,
     **columns: Any,
 ) -> None:
@@ -53,8 +57,12 @@ def track(
     observer, before = _observer(state, exploration, ridge)
     if before and columns["like"] is None and observer.policy_.feature_names is not None:
         columns["like"] = observer.policy_
-    rounds, assumed = open_log(log, columns)
-    prepare_kernels(rounds.features.dtype.name)
+    rounds: BanditLog | LogScan
+    if memory_limit is None:
+        rounds, assumed = open_log(log, columns)
+        prepare_kernels(rounds.features.dtype.name)
+    else:
+        rounds, assumed = open_scan(log, columns, memory_limit)
     with warnings.catch_warnings(), progress_bar("following") as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)

@@ -11,7 +11,14 @@ _QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
 _BOTH = re.compile(rf"(?<=options )'({'|'.join(_OPTIONS)})' and '({'|'.join(_OPTIONS)})'")
 _TAKEN = re.compile(r"(?<=: it takes )[\w, ]+$")
-_PASSED = {"pass cross=True": "pass --cross", "cross=True": "--cross", "features=[...]": "--feature"}
+_PASSED = {
+    "pass cross=True": "pass --cross",
+    "cross=True": "--cross",
+    "features=[...]": "--feature",
+    "memory_limit is": "--memory-limit is",
+    "loss 'zero_one'": "--loss zero_one",
+    "loss='softmax'": "--loss softmax",
+}
 
 
 def flag(option: str) -> str:

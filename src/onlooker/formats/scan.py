@@ -97,7 +97,8 @@ class LogScan:
         return joined(list(self))
 
     def __repr__(self) -> str:
-        return f"LogScan({len(self.paths)} files, {self.n_features} features)"
+        files = "1 file" if len(self.paths) == 1 else f"{len(self.paths)} files"
+        return f"LogScan({files}, {self.n_features} features)"
 
 
 class WholeFiles:
