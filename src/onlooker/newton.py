@@ -24,8 +24,11 @@ MAX_PASSES = 200
 SLOW = 0.3
 """A step that leaves more than this of the gradient asks for the curvature where it leads."""
 
-SKETCH_TOLERANCE = 1e-4
-"""The same for a sketch, whose minimum is only where the full objective starts."""
+GAIN = 0.3
+"""Near the minimum a step leaves at most about this part of what the step before it would have left."""
+
+SKETCH_TOLERANCE = 3e-2
+"""Gradient and decrement that are enough for a sketch, whose minimum is only where the full objective starts."""
 
 Looked = TypeVar("Looked", bound=Point)
 Seen = TypeVar("Seen", bound=CurvedPoint)
@@ -123,12 +126,17 @@ def _search(
 ) -> tuple[Fit, Seen | None]:
     """Find the minimiser, and what `look` saw there if the last pass was its."""
     share = ROUGH if objective.rough else FAIR
+    sketch = objective.sketch() if near is None else None
+    # A sketch's curvature leads nearer, where the curvature of all rounds is worth more.
+    slow = near is None
+    if sketch is not None:
+        near = minimise(sketch, tolerance=SKETCH_TOLERANCE)
     if near is None:
-        start = objective.evaluate(_sketched_start(objective), share=share)
+        start = objective.evaluate(np.zeros(objective.n_features), share=share)
         here, metric = start, inverse(start.hessian)
     else:
         here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
-    passes, slow, rate = 1, not here.theta.any(), 1.0
+    passes, rate = 1, 1.0
     seen: Seen | None = None
     while True:
         step = -metric @ here.gradient
@@ -139,7 +147,7 @@ def _search(
             break
         last: Seen | None = None
         ahead: Point | None
-        if look is not None and left * rate <= tolerance:
+        if look is not None and left * rate * GAIN <= tolerance:
             last, tried = _line_search(look, here, step)
             ahead = last
         elif slow:
@@ -196,11 +204,3 @@ def _line_search(look: Callable[[Vector], Looked], here: Point, step: Vector) ->
             return ahead, tried
         length /= 2
     return None, tried
-
-
-def _sketched_start(objective: Objective) -> Vector:
-    """Minimiser of a sketch, itself found from a coarser one; zero where a sketch does not pay."""
-    sketch = objective.sketch()
-    if sketch is None:
-        return np.zeros(objective.n_features)
-    return minimise(sketch, tolerance=SKETCH_TOLERANCE).at.theta

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Self
 
@@ -17,14 +18,14 @@ from onlooker.threads import ordered_map
 from onlooker.types import Matrix, Vector
 from onlooker.windows import Windows
 
-BLOCK_VALUES = 1 << 22
-"""Feature values that one task of a thread goes through."""
+BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
+"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
 
 SKETCH_STRIDE = 8
 """A sketch looks at every so many rounds."""
 
-SKETCH_ROUNDS_PER_FEATURE = 10
-"""A sketch needs about this many rounds per feature to start close to the minimum."""
+SKETCH_ROUNDS_PER_FEATURE = 3
+"""A sketch needs about this many rounds per feature to lead nearer to the minimum."""
 
 SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
@@ -59,10 +60,7 @@ class SoftmaxObjective(Objective):
         self.stride = stride
         self.weights = _informative(log, _checked_weights(log, weights))
         self.n_features, self.feature_names = log.n_features, log.feature_names
-        self._blocks = [
-            (-(-start // stride) * stride, stop)
-            for start, stop in ragged.blocks(log.offsets, log.n_features, BLOCK_VALUES * stride)
-        ]
+        self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.n_rounds = int(np.count_nonzero(used))
         self.total = float(used.sum())
@@ -164,9 +162,15 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
         out = losses[bounds[0] : bounds[1]]
         kernels.round_losses(log.features, log.offsets, log.chosen, *bounds, theta, out)
 
-    for _ in ordered_map(block, ragged.blocks(log.offsets, log.n_features, BLOCK_VALUES)):
+    for _ in ordered_map(block, _blocks(log)):
         pass
     return losses
+
+
+def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
+    """Ranges of rounds for a task each, whatever the number of threads."""
+    values = log.features.size // BLOCKS
+    return ragged.blocks(log.offsets, log.n_features, min(max(values, FEWEST_VALUES * stride), MOST_VALUES * stride))
 
 
 def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:

@@ -9,6 +9,7 @@ from math import log
 import numpy as np
 from numba import njit
 
+from onlooker.kernels.prefetching import prefetch
 from onlooker.types import Features, Index, Matrix, Vector
 
 FLUSH = -45.0
@@ -19,6 +20,9 @@ COLUMNS = 128
 
 APART = 8
 """Values between the gathered rows' ends and the next: rows a power of two apart would share few lines of the cache."""
+
+AHEAD, LINE = 8192, 64
+"""Bytes between what is being scored and what is asked for meanwhile, and in a line of the cache."""
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
 _compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -37,17 +41,22 @@ def _exp(x: float) -> float:
 
 @_compiled
 def _scores(
-    features: Features, first: int, last: int, pick: int, theta: Vector, origin: Vector, scores: Vector
+    features: Features, first: int, last: int, following: int, pick: int, theta: Vector, origin: Vector, scores: Vector
 ) -> float:
     """Fill the scores of `x - x_pick`, and `origin` with the pick's features; return the best score.
 
-    What all arms share cancels before it can drown what tells them apart.
+    What all arms share cancels before it can drown what tells them apart. The next round begins at row `following`.
     """
     d = theta.shape[0]
+    size = features.itemsize
+    ahead = AHEAD // (size * d)
     for j in range(d):
         origin[j] = features[pick, j]
     top = 0.0
     for row in range(first, last):
+        wanted = row + ahead if row + ahead < last else following + row + ahead - last
+        for j in range(0, d, LINE // size):
+            prefetch(features, wanted * d + j)
         score = 0.0
         for j in range(d):
             score += (features[row, j] - origin[j]) * theta[j]
@@ -172,7 +181,8 @@ def accumulate(
                 gradients[t - start, :] = 0.0
             continue
         pick = chosen[t]
-        top = _scores(features, first, first + n, first + pick, theta, origin, probabilities)
+        following = offsets[min(t + stride, stop)]
+        top = _scores(features, first, first + n, following, first + pick, theta, origin, probabilities)
         alone, foremost = _rank(probabilities, n, pick)
         explained, agreed = explained + alone, agreed + foremost
         loss += weight * _normalise(probabilities, n, top)
@@ -213,5 +223,5 @@ def round_losses(
     scores, origin = np.empty(_largest(offsets, start, stop)), np.empty(theta.shape[0])
     for t in range(start, stop):
         first, last = offsets[t], offsets[t + 1]
-        top = _scores(features, first, last, first + chosen[t], theta, origin, scores)
+        top = _scores(features, first, last, last, first + chosen[t], theta, origin, scores)
         losses[t - start] = _normalise(scores, last - first, top)
