@@ -36,6 +36,7 @@ def main() -> None:
         workload, methods = RACES[name]
         before = {result["method"]: result for result in found.get(name, {}).get("results", [])}
         chosen = [m for m in methods if not options.only or m.name in options.only or m.kind == "onlooker"]
+        machine = _machine()
         results = race(
             chosen,
             workload.folder(options.cache),
@@ -48,7 +49,7 @@ def main() -> None:
         before |= {result["method"]: result | {"when": when} for result in results}
         found[name] = {
             "workload": str(workload),
-            "machine": _machine(),
+            "machine": machine,
             "results": [before[method.name] for method in methods if method.name in before],
         }
         kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -73,8 +74,9 @@ def _write(found: dict[str, Any], out: Path) -> None:
 
 
 def _machine() -> str:
-    cores = len(os.sched_getaffinity(0))
-    return f"{cores} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    """What it runs on, and how busy that is: under a load of its own, ratios are not to be trusted."""
+    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    return f"{cores} cores, load {load:.1f} before the start, {platform.system()} {platform.machine()}"
 
 
 def _options() -> argparse.Namespace:

@@ -49,9 +49,16 @@ class Method:
 
 
 FITS = (
-    Method("onlooker, estimate", "onlooker_estimate", "onlooker", note="default tolerance, far below 1e-6"),
-    Method("onlooker, with intervals", "onlooker_fit", "onlooker", note="`SuffixImitation.fit`, default tolerance"),
+    Method("onlooker, estimate", "onlooker_estimate", "onlooker", note="stops as soon as the others do"),
+    Method("onlooker, with intervals", "onlooker_fit", "onlooker", note="`SuffixImitation.fit` by default: far closer"),
     Method("NumPy + SciPy L-BFGS", "numpy_scipy", "by hand", (NUMPY, SCIPY), note="float32 products"),
+    Method(
+        "NumPy + SciPy L-BFGS, by default",
+        "numpy_scipy_defaults",
+        "by hand",
+        (NUMPY, SCIPY),
+        note="the same, stopping where SciPy does by default",
+    ),
     Method(
         "JAX L-BFGS", "jax_lbfgs", "by hand", ("jax==0.10.2", NUMPY, SCIPY), note="float32, compiled; SciPy's L-BFGS"
     ),

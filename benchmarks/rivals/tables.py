@@ -17,13 +17,22 @@ KINDS = ("onlooker", "floor", "by hand", "choice library", "bandit library")
 def fit_table(results: Sequence[Result]) -> str:
     """Seconds to the same objective, beside onlooker's."""
     ours = _ours(results)
-    heads = ["method", "version", "seconds", "times onlooker's", "above the minimum", "error of theta", "memory"]
+    heads = [
+        "method",
+        "version",
+        "seconds",
+        "times onlooker's",
+        "processor",
+        "above the minimum",
+        "error of theta",
+        "memory",
+    ]
     rows = []
     for result in _in_order(results):
         method = METHODS[result["method"]]
         start = [_named(method), method.version]
         if not result["runs"]:
-            rows.append([*start, result["reason"], "", "", "", ""])
+            rows.append([*start, result["reason"], "", "", "", "", ""])
             continue
         seconds = _seconds(result)
         excess = max(run["excess"] for run in result["runs"])
@@ -33,6 +42,7 @@ def fit_table(results: Sequence[Result]) -> str:
                 *start,
                 spread(seconds),
                 f"{statistics.median(seconds) / ours:.2g}" if ours else "",
+                f"{_round(statistics.median(run['processor'] for run in result['runs']))} s",
                 f"{max(excess, 0.0):.0e}{far}",
                 f"{max(run['error'] for run in result['runs']):.0e}",
                 _size(result["runs"]),

@@ -30,12 +30,12 @@ def main(adapter: str, folder: str) -> None:
     for line in sys.stdin:
         order = json.loads(line)
         before = _resident()
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         result = np.asarray(run(order["setting"]))
-        seconds = time.perf_counter() - started
+        seconds, busy = time.perf_counter() - started, time.process_time() - busy
         memory = None if before is None else _status("VmHWM") - before
         judged = _judged(problem, result, penalised=order["penalised"])
-        _say(answers, {"seconds": seconds, "memory": memory, **judged})
+        _say(answers, {"seconds": seconds, "processor": busy, "memory": memory, **judged})
 
 
 def _judged(problem: Problem, result: np.ndarray, *, penalised: bool) -> dict[str, Any]:

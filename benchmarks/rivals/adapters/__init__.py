@@ -5,7 +5,7 @@ rival wants and gives a function of one setting, which does the work that is tim
 picks for a simulation. Nothing here imports onlooker but its own adapters.
 """
 
-ITERATIONS = (10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 103, 124, 150, 180, 216, 260, 312, 500)
+ITERATIONS = (*range(6, 40), *range(40, 100, 4), *range(100, 520, 30))
 """Settings of a rival whose iterations can be limited."""
 
 ONCE = (0,)

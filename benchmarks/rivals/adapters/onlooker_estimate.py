@@ -1,4 +1,4 @@
-"""onlooker's solver alone: the estimate to its default tolerance, without intervals."""
+"""onlooker's solver alone: the estimate, without intervals, to the tolerance that a setting says."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable
 from onlooker import BanditLog
 from onlooker.newton import minimise
 from onlooker.softmax import SoftmaxObjective
-from rivals.adapters import ONCE
 from rivals.problem import Array, Problem
 
-SETTINGS = ONCE
+SETTINGS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-8)
 
 
-def prepare(problem: Problem) -> Callable[[int], Array]:
+def prepare(problem: Problem) -> Callable[[float], Array]:
     log = BanditLog.from_dense(problem.X, problem.chosen)
-    return lambda _setting: minimise(SoftmaxObjective(log, l2=problem.l2)).at.theta
+    return lambda tolerance: minimise(SoftmaxObjective(log, l2=problem.l2), tolerance=tolerance).at.theta
