@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker import IBCB, BanditLog, Environment, LinTS, LinUCB, UniformRandom, direction_error, simulate
-from onlooker.errors import InputError, NoPreferenceWarning
+from onlooker.errors import ConvergenceWarning, InputError, NoPreferenceWarning
 
 
 def test_the_path_is_what_a_learner_with_exact_rewards_believed():
@@ -59,6 +59,19 @@ def test_one_arm_rounds_are_learned_from_but_not_explained():
     chosen[::3] = 0
     observer = IBCB(alpha=0.0).fit(BanditLog.from_dense(X, chosen, mask))
     assert direction_error(observer.theta_, [1.0, -0.5]) < 0.1
+
+
+def test_features_beyond_double_precision():
+    log = simulate(Environment(3, 4, dtype="float64"), LinUCB(), 50).log
+    with pytest.raises(InputError, match="too large for double precision"):
+        IBCB().fit(BanditLog(log.features * 1e160, log.offsets, log.chosen))
+
+
+def test_a_solver_that_cannot_finish_says_so():
+    log = simulate(Environment(4, 6, seed=1), LinUCB(), 400, seed=1).log
+    with pytest.warns(ConvergenceWarning, match="before it could show that it is at the minimum"):
+        observer = IBCB(mu=1e-12).fit(log)
+    assert direction_error(observer.theta_, IBCB(mu=1e-3).fit(log).theta_) < 0.05
 
 
 def test_names_travel():

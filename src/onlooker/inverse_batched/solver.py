@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.errors import InputError
 from onlooker.inverse_batched.objective import BatchedObjective, Smoothed
+from onlooker.types import Vector
 
 NARROWER = 0.25
 """From one width to the next on the way to the hinge."""
@@ -80,7 +82,7 @@ def _descend(
 ) -> tuple[Smoothed, int]:
     """Newton's method with halved steps, until no step promises anything beside the width."""
     for steps in range(most):
-        step = -np.linalg.solve(here.hessian, here.gradient)
+        step = _newton_step(here)
         slope = float(here.gradient @ step)
         if -slope <= enough * width:
             return here, steps
@@ -94,3 +96,13 @@ def _descend(
             return here, steps
         here = ahead
     return here, most
+
+
+def _newton_step(here: Smoothed) -> Vector:
+    try:
+        step: Vector = -np.asarray(np.linalg.solve(here.hessian, here.gradient), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        step = np.full(len(here.gradient), np.nan)
+    if not np.isfinite(step).all():
+        raise InputError("the features are too large for double precision: put them on a smaller scale")
+    return step

@@ -148,8 +148,8 @@ def _findings(objective: BatchedObjective, found: Solution, *, hinge: bool) -> I
         )
     if not found.converged:
         yield ConvergenceWarning(
-            f"the solver stopped after {found.n_iter} steps, at most {found.at.gap / found.at.hinge:.1%} above the "
-            "minimum: bring the features to similar scales, or try a larger mu"
+            f"the solver stopped after {found.n_iter} steps before it could show that it is at the minimum: bring the "
+            "features to similar scales, or try a larger margin or mu"
         )
 
 
