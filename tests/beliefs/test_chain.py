@@ -5,7 +5,8 @@ import pytest
 
 from believer import NOISE
 from onlooker.beliefs.model import BLOCK_ROUNDS
-from onlooker.kernels.beliefs import draw_rewards, draw_walk, reward_gains, roots_at
+from onlooker.kernels.belief_walk import draw_walk
+from onlooker.kernels.beliefs import draw_rewards, reward_gains, roots_at
 
 
 def moments(draw, size):

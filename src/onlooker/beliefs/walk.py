@@ -84,7 +84,7 @@ class WalkSampler:
 
     def carried(self, path: Matrix) -> Hidden:
         """Another walk, with every belief at its old distance from it."""
-        from onlooker.kernels.beliefs import carry_around
+        from onlooker.kernels.belief_walk import carry_around
 
         model, log, old = self.model, self.model.log, self.hidden
         shifts, beliefs, pulls = path - old.walk, np.empty_like(path), np.empty_like(path)
@@ -101,7 +101,7 @@ class WalkSampler:
         return Hidden(walk=path, beliefs=beliefs, likelihoods=likelihoods, pulls=pulls)
 
     def _redraw_beliefs(self) -> float:
-        from onlooker.kernels.beliefs import redraw_around
+        from onlooker.kernels.belief_walk import redraw_around
 
         model, log, hidden = self.model, self.model.log, self.hidden
 
@@ -124,7 +124,7 @@ class WalkSampler:
         self.hidden.walk[:] = self._drawn(self.hidden.beliefs, variances, normals)
 
     def _drawn(self, sights: Matrix, variances: Vector, normals: Matrix) -> Matrix:
-        from onlooker.kernels.beliefs import draw_walk
+        from onlooker.kernels.belief_walk import draw_walk
 
         walk = np.empty_like(sights)
         draw_walk(sights, self._prior.first, self._prior.step, variances, normals, walk)

@@ -196,7 +196,8 @@ def sum_rewards(picked: Matrix, rewards: Vector, sums: Matrix) -> None:
 
 
 @_compiled
-def _most_arms(offsets: Index, start: int, stop: int) -> int:
+def most_arms(offsets: Index, start: int, stop: int) -> int:
+    """Of a round, in a range of rounds."""
     most = 1
     for t in range(start, stop):
         most = max(most, offsets[t + 1] - offsets[t])
@@ -231,7 +232,7 @@ def redraw_beliefs(
     d = picked.shape[1]
     here, half, turned = root.copy(), np.empty(d), np.empty(d)
     mean, proposal, no_pull = np.empty(d), np.empty(d), np.empty(0)
-    scores = np.empty(_most_arms(offsets, start, stop))
+    scores = np.empty(most_arms(offsets, start, stop))
     moved = 0
     for t in range(start, stop):
         _solve(here, sums[t], half, mean)
@@ -281,7 +282,7 @@ def carry_beliefs(
     d = picked.shape[1]
     here, half, turned = root.copy(), np.empty(d), np.empty(d)
     shift, pull = np.empty(d), np.empty(d)
-    scores = np.empty(_most_arms(offsets, start, stop))
+    scores = np.empty(most_arms(offsets, start, stop))
     for t in range(start, stop):
         for j in range(d):
             shift[j] = other_sums[t, j] - sums[t, j]
@@ -303,88 +304,3 @@ def reward_slopes(picked: Matrix, pulls: Matrix, slopes: Vector) -> None:
     for t in range(len(slopes) - 1, -1, -1):
         slopes[t] = _dot(picked[t], ahead)
         _add(1.0, pulls[t], ahead)
-
-
-@_compiled
-def redraw_around(
-    features: Features,
-    offsets: Index,
-    chosen: Index,
-    start: int,
-    stop: int,
-    alpha: float,
-    deviation: float,
-    centres: Matrix,
-    steps: Vector,
-    normals: Matrix,
-    uniforms: Vector,
-    beliefs: Matrix,
-    likelihoods: Vector,
-) -> int:
-    """`redraw_beliefs` where the belief of round t is `N(centres[t], deviation^2 I)`, whatever was picked before."""
-    d = centres.shape[1]
-    proposal, no_pull = np.empty(d), np.empty(0)
-    scores = np.empty(_most_arms(offsets, start, stop))
-    moved = 0
-    for t in range(start, stop):
-        kept, step = sqrt(1.0 - steps[t - start] ** 2), steps[t - start] * deviation
-        for j in range(d):
-            proposal[j] = centres[t, j] + kept * (beliefs[t, j] - centres[t, j]) + step * normals[t - start, j]
-        first = offsets[t]
-        weight = weigh(features, first, offsets[t + 1], first + chosen[t], alpha, proposal, scores, no_pull)
-        if log(uniforms[t - start]) < weight - likelihoods[t]:
-            beliefs[t] = proposal
-            likelihoods[t] = weight
-            moved += 1
-    return moved
-
-
-@_compiled
-def carry_around(
-    features: Features,
-    offsets: Index,
-    chosen: Index,
-    start: int,
-    stop: int,
-    alpha: float,
-    shifts: Matrix,
-    beliefs: Matrix,
-    other_beliefs: Matrix,
-    likelihoods: Vector,
-    pulls: Matrix,
-) -> None:
-    """`carry_beliefs` where the mean of round t's belief moves by `shifts[t]`; `pulls[t]` is the gradient in it."""
-    scores = np.empty(_most_arms(offsets, start, stop))
-    for t in range(start, stop):
-        for j in range(shifts.shape[1]):
-            other_beliefs[t, j] = beliefs[t, j] + shifts[t, j]
-        first = offsets[t]
-        likelihoods[t] = weigh(
-            features, first, offsets[t + 1], first + chosen[t], alpha, other_beliefs[t], scores, pulls[t]
-        )
-
-
-@_compiled
-def draw_walk(
-    sights: Matrix, first_variance: float, step_variance: float, variances: Vector, normals: Matrix, walk: Matrix
-) -> None:
-    """Draw a walk of which every round has a noisy sight: filter forwards, sample backwards.
-
-    `variances` are those of a sight's coordinates. No coordinate depends on another, so gains are scalars. Fills
-    `walk`, which has a row a round.
-    """
-    n_rounds, d = sights.shape
-    spreads = np.empty((n_rounds, d))
-    for j in range(d):
-        spread, before = first_variance, 0.0
-        for t in range(n_rounds):
-            gain = spread / (spread + variances[j])
-            before += gain * (sights[t, j] - before)
-            walk[t, j] = before
-            spreads[t, j] = gain * variances[j]
-            spread = spreads[t, j] + step_variance
-        walk[n_rounds - 1, j] += sqrt(spreads[n_rounds - 1, j]) * normals[n_rounds - 1, j]
-        for t in range(n_rounds - 2, -1, -1):
-            gain = spreads[t, j] / (spreads[t, j] + step_variance)
-            noise = sqrt(gain * step_variance) * normals[t, j]
-            walk[t, j] += gain * (walk[t + 1, j] - walk[t, j]) + noise
