@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
@@ -96,8 +97,8 @@ def serve(connection: Connection) -> None:
                 driver.call(event)
             case _:
                 connection.send(event)
-    # Shutting down may hang where the cluster is gone.
-    watch = threading.Timer(_PARTING_SECONDS, os._exit, [1])
+    # Shutting down may hang where the cluster is gone. What we started is in one group with us.
+    watch = threading.Timer(_PARTING_SECONDS, os.killpg, [0, signal.SIGKILL])
     watch.daemon = True
     watch.start()
     import ray

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Sequence
 from multiprocessing import Pipe
@@ -45,7 +47,8 @@ class Link:
         self.sent = self.received = 0
         if address is not None:
             _knock(address)
-        folder = tempfile.mkdtemp(prefix="onlooker-", dir=_short_folder())
+        self.folder = tempfile.mkdtemp(prefix="onlooker-", dir=_short_folder())
+        """Files of a cluster of our own; gone when it is."""
         self._connection, theirs = Pipe()
         process = subprocess.Popen(  # noqa: S603 - this interpreter, with a module of ours
             [sys.executable, "-m", "onlooker.clusters.driver", str(theirs.fileno())],
@@ -58,9 +61,10 @@ class Link:
             start_new_session=True,
         )
         theirs.close()
-        self._close = weakref.finalize(self, _part, self._connection, process, folder)
+        self._close = weakref.finalize(self, _part, self._connection, process, self.folder)
         try:
-            self.workers = self._opened(Open(address, workers or (n_threads() if address is None else None), folder))
+            number = n_threads() if workers is None and address is None else workers
+            self.workers = self._opened(Open(address, number, self.folder))
         except BaseException:
             self.close()
             raise
@@ -121,13 +125,14 @@ class Link:
 
 
 def _part(connection: Connection, process: subprocess.Popen[bytes], folder: str) -> None:
-    """End the other process; what it started ends with it."""
+    """End the other process and what it started."""
     connection.close()
-    try:
-        process.wait(_PARTING_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    end = time.monotonic() + _PARTING_SECONDS
+    # Looked at without being taken: until then, its number is not another's.
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) and time.monotonic() < end:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     shutil.rmtree(folder, ignore_errors=True)
 
 
