@@ -183,7 +183,8 @@ def main() -> int:
         "*eta, gaps* the limit from the learner's regret and the distribution of leads; *none*: eta is 1/2 or more in "
         "one seed at least."
     )
-    text = f"{intro}\n\n{table(rows)}\n\nAll {len(rows):,} cells (burn-ins, horizons, settings, seeds):\n\n{words}\n"
+    text = f"# Bounds beside what is measured\n\n{intro}\n\n{table(rows)}\n\n"
+    text += f"All {len(rows):,} cells (burn-ins, horizons, settings, seeds):\n\n{words}\n"
     text += f"\nRounds after the burn-in that theorem 2 needs, eta = 0.1:\n\n{needed()}\n"
     (arguments.out / "bounds.md").write_text(text, encoding="utf-8")
     print(text)

@@ -54,9 +54,9 @@ def errors(folder: Path, seeds: int) -> None:
             ratios = [_ratio(of["tracking"], of[method]) for method in ("learner", BEST_ALPHA, ORACLE)]
             lines.append([str(setting), *(f"{of[method].mean():.{DIGITS[metric]}f}" for method in methods), *ratios])
         heads = ["log", *methods, "tracking / learner", "tracking / best alpha", "tracking / oracle"]
-        text.append(f"### {name.capitalize()}\n\n{_markdown(heads, lines)}")
+        text.append(f"## {name.capitalize()}\n\n{_markdown(heads, lines)}")
     intro = f"Means over {seeds} seeds, N = {N:,}; ratios are geometric means paired over seeds, with 95% intervals."
-    _keep(folder / "errors.md", intro, *text)
+    _keep(folder / "errors.md", "# Tracking: errors over six settings", intro, *text)
     sheet_png(_curves(table), folder / "comparison.png", columns=3)
 
 
@@ -128,7 +128,8 @@ def logs(folder: Path, seeds: int) -> None:
         f"The right family was named for {right} of {len(rows)} logs ({right / len(rows):.1%}). Coverage is of 95% "
         "intervals, by coordinate; length is that of theta over the truth's."
     )
-    _keep(folder / "logs.md", intro, _markdown([*heads, "length", "largest misfit"], lines))
+    table = _markdown([*heads, "length", "largest misfit"], lines)
+    _keep(folder / "logs.md", "# Tracking: families named, intervals that cover", intro, table)
 
 
 def robust(folder: Path, seeds: int) -> None:
@@ -162,7 +163,7 @@ def robust(folder: Path, seeds: int) -> None:
         f"LinUCB, d = 20, K = 50, N = 5,000, {seeds} seeds; the observer is told UCB(1) and ridge 1 unless the case "
         "says otherwise."
     )
-    _keep(folder / "robust.md", intro, _markdown(heads, lines))
+    _keep(folder / "robust.md", "# Tracking: what wrong assumptions cost", intro, _markdown(heads, lines))
 
 
 def speed(folder: Path, seeds: int) -> None:
@@ -199,7 +200,7 @@ def speed(folder: Path, seeds: int) -> None:
             found.setdefault(f"tracking, {n:,} rounds", []).append(timed(lambda n=n: follow(n)))
     lines = [[name, f"{np.median(seconds):.3f}"] for name, seconds in found.items()]
     intro = "LinUCB log, K = 200, d = 50, float32; medians of interleaved runs on one thread."
-    _keep(folder / "speed.md", intro, _markdown(["work", "seconds"], lines))
+    _keep(folder / "speed.md", "# Tracking: times", intro, _markdown(["work", "seconds"], lines))
 
 
 def _counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

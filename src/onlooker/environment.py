@@ -94,6 +94,8 @@ class Contexts:
 class Environment:
     """A linear bandit: arm `x` is worth `<x, theta_star>`, and pays that plus Gaussian noise.
 
+    Features are standard normal, each row divided by `max(1, norm)`.
+
     Parameters
     ----------
     n_features
@@ -106,8 +108,6 @@ class Environment:
         Decides `theta_star`, uniform on the unit sphere, and nothing else.
     dtype
         Of the features: "float32" or "float64".
-
-    Features are standard normal, each row divided by `max(1, norm)`.
 
     Examples
     --------
