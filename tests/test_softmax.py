@@ -8,7 +8,7 @@ from scipy.optimize import minimize as scipy_minimise
 
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
-from onlooker.newton import minimise
+from onlooker.newton import minimise, minimise_and_look
 from onlooker.softmax import SoftmaxObjective, round_losses
 
 
@@ -56,7 +56,7 @@ def test_derivatives_and_minimum(problem):
         after, before = objective.evaluate(theta + step * unit), objective.evaluate(theta - step * unit)
         assert here.gradient[j] == pytest.approx((after.value - before.value) / (2 * step), abs=1e-7 * size)
         slope = (after.gradient - before.gradient) / (2 * step)
-        # Arms below a ten-millionth of a round's unpicked probability are left out of the Hessian.
+        # Arms that hold less than a millionth of a round's unpicked probability are left out of the Hessian.
         np.testing.assert_allclose(here.hessian[j], slope, atol=1e-5 * size, rtol=1e-5)
 
     fit = minimise(objective)
@@ -120,23 +120,60 @@ def test_the_number_of_threads_changes_nothing(threads, monkeypatch):
     objective = SoftmaxObjective(log, l2=1e-4)
     theta = rng.normal(size=40)
     monkeypatch.setenv("ONLOOKER_THREADS", "1")
-    alone = objective.evaluate(theta)
+    alone = objective.settled(theta, 5)
     monkeypatch.setenv("ONLOOKER_THREADS", threads)
-    here = objective.evaluate(theta)
+    here = objective.settled(theta, 5)
     assert here.value == alone.value
     np.testing.assert_array_equal(here.gradient, alone.gradient)
     np.testing.assert_array_equal(here.hessian, alone.hessian)
+    np.testing.assert_array_equal(here.scatter, alone.scatter)
 
 
-def test_few_passes_at_the_papers_scale():
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_arms_far_from_the_origin_against_the_definition(dtype):
+    """More arms than are gathered at a time, features that fill no tile, rounds without weight, a common offset."""
+    rng = np.random.default_rng(4)
+    X = (rng.normal(size=(60, 33, 7)) + 1000.0).astype(dtype)
+    chosen, weights = rng.integers(0, 33, 60), rng.integers(0, 3, 60).astype(float)
+    theta = rng.normal(size=7)
+    at = SoftmaxObjective(BanditLog.from_dense(X, chosen), l2=0.0, weights=weights).settled(theta, 1)
+
+    apart = X.astype(np.float64) - X[np.arange(60), chosen].astype(np.float64)[:, None]
+    shares = np.exp(apart @ theta)
+    loss = np.log(shares.sum(axis=1))
+    shares /= shares.sum(axis=1, keepdims=True)
+    means = np.einsum("nk,nkd->nd", shares, apart)
+    spreads = np.einsum("nk,nkd,nke->nde", shares, apart, apart) - means[:, :, None] * means[:, None, :]
+    total = weights.sum()
+    assert at.value == pytest.approx(weights @ loss / total, rel=1e-12)
+    assert at.agreed == at.explained == np.count_nonzero(((apart @ theta).max(axis=1) == 0) & (weights > 0))
+    np.testing.assert_allclose(at.gradient, weights @ means / total, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(at.hessian, np.tensordot(weights, spreads, 1) / total, rtol=1e-5, atol=1e-8)
+    np.testing.assert_allclose(at.scatter, (weights[:, None] * means).T @ (weights[:, None] * means), rtol=1e-10)
+
+
+def test_ties_go_to_the_first_of_the_best():
+    tied = BanditLog.from_dense(np.array([[[1.0], [1.0], [0.0]]] * 3), chosen=[0, 1, 2])
+    at = SoftmaxObjective(tied, l2=0.0).evaluate(np.array([1.0]))
+    assert (at.explained, at.agreed) == (0, 1)
+
+
+def test_few_passes_at_the_papers_scale_and_the_last_sees_all(monkeypatch):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(6000, 50, 20)).astype(np.float32)
     X /= np.maximum(1, np.linalg.norm(X, axis=2, keepdims=True))
     theta = rng.normal(size=20)
     log = BanditLog.from_dense(X, (X @ (30 * theta / np.linalg.norm(theta)) + rng.gumbel(size=(6000, 50))).argmax(1))
-    fit = minimise(SoftmaxObjective(log, l2=1e-4))
+    objective, looks = SoftmaxObjective(log, l2=1e-4), []
+    run = objective.run
+    monkeypatch.setattr(objective, "run", lambda wanted: looks.append(wanted) or run(wanted))
+    fit, at = minimise_and_look(objective, lambda theta: objective.settled(theta, 3))
     assert fit.converged
-    assert fit.n_iter <= 7
+    assert fit.n_iter == len(looks) <= 6
+    assert sum(wanted.width > 0 for wanted in looks) == 1
+    np.testing.assert_array_equal(at.theta, fit.at.theta)
+    exact = objective.scattered(fit.at, 3)
+    np.testing.assert_allclose(at.scatter, exact.scatter, rtol=1e-6, atol=1e-6 * np.abs(exact.scatter).max())
 
 
 def test_round_losses_average_to_the_objective():
