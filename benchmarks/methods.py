@@ -95,8 +95,8 @@ def _chart(rows: list[dict[str, Any]], learner: str, n: int) -> DotChart:
         y_label="method",
         names=tuple(TITLES.values())[1:],
         values=np.array([one.value for one in found[1:]]),
-        # A mean of few seeds may have an interval that reaches below zero, which a logarithm has no place for.
-        low=np.array([max(one.low, one.value / 2) for one in found[1:]]),
+        # A mean of few seeds may have an interval that reaches below zero: it is drawn to the edge of the chart.
+        low=np.array([one.low if one.low > 0 else one.value / 10 for one in found[1:]]),
         high=np.array([one.high for one in found[1:]]),
         level=Level(LEARNER, found[0].value),
         log_x=True,

@@ -52,7 +52,7 @@ def reason_of(text: str) -> str:
     'ERROR: No matching distribution found for larch'
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"error", line, re.IGNORECASE)] or lines or ["no message"]
+    telling = [line for line in lines if re.match(r"(ERROR|[\w.]*Error)\b", line)] or lines or ["no message"]
     return _PLACE.sub("…", telling[-1])[:160]
 
 

@@ -121,9 +121,8 @@ SIMULATIONS = (
         "bandit library",
         (
             TORCH,
-            "numpy==1.26.4",
-            *("matplotlib", "mypy-extensions", "pandas", "pingouin", "pyieoe", "pyyaml", "scikit-learn", "scipy"),
-            *("seaborn", "tqdm"),
+            *("numpy==1.26.4", "scipy==1.13.1", "pandas==2.2.3", "scikit-learn==1.5.2"),
+            *("matplotlib==3.9.4", "seaborn==0.13.2", "pyyaml==6.0.2", "tqdm==4.67.1"),
         ),
         bare=("obp==0.5.7",),
         shared=False,

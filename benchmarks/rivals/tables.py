@@ -41,7 +41,7 @@ def fit_table(results: Sequence[Result]) -> str:
             [
                 *start,
                 spread(seconds),
-                f"{statistics.median(seconds) / ours:.2g}" if ours else "",
+                _round(statistics.median(seconds) / ours) if ours else "",
                 f"{_round(statistics.median(run['processor'] for run in result['runs']))} s",
                 f"{max(excess, 0.0):.0e}{far}",
                 f"{max(run['error'] for run in result['runs']):.0e}",
@@ -68,7 +68,7 @@ def simulation_table(results: Sequence[Result]) -> str:
                 *start,
                 f"{last['rounds']:,}",
                 spread(seconds),
-                f"{statistics.median(seconds) / ours:.2g}" if ours else "",
+                _round(statistics.median(seconds) / ours) if ours else "",
                 f"{last['same']:.1%}" if method.shared else "",
             ]
         )
@@ -82,7 +82,7 @@ def spread(seconds: Sequence[float]) -> str:
     ('0.5 s (0.25 to 1)', '85 µs (80 to 90)')
     """
     middle = statistics.median(seconds)
-    scale, unit = next((s, u) for s, u in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")) if middle * s >= 0.1 or u == "µs")
+    scale, unit = next((s, u) for s, u in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")) if middle * s >= 0.2 or u == "µs")
     low, high = min(seconds) * scale, max(seconds) * scale
     return f"{_round(middle * scale)} {unit} ({_round(low)} to {_round(high)})"
 
@@ -94,13 +94,14 @@ def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def chart(panels: dict[str, Sequence[Result]], path: Path) -> None:
     """A dot for the median of every method and a line from the least to the most, on a logarithmic axis."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+    from onlooker.plots.axes import tick
     from onlooker.plots.draw import looks, write_png
     from onlooker.plots.palette import LIGHT, MARKERS
 
     drawn = {title: [result for result in _in_order(results) if result["runs"]] for title, results in panels.items()}
-    with looks(**{"font.size": 9, "axes.titlesize": 10}):
+    with looks(**{"font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9}):
         heights = [len(results) for results in drawn.values()]
         figure = Figure(figsize=(7, 0.9 * len(drawn) + 0.24 * sum(heights)), dpi=200, layout="constrained")
         places = figure.subplots(len(drawn), 1, squeeze=False, height_ratios=heights)[:, 0]
@@ -116,7 +117,9 @@ def chart(panels: dict[str, Sequence[Result]], path: Path) -> None:
             axes.set(xscale="log", xlabel="seconds, logarithmic scale", ylim=(len(names) - 0.4, -0.6))
             axes.set_title(title, loc="left")
             axes.tick_params(axis="y", length=0)
-            axes.yaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_locator(LogLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(tick))
+            axes.xaxis.set_minor_locator(NullLocator())
             axes.grid(visible=True, axis="x")
             axes.grid(visible=False, axis="y")
         entries = {label: handle for a in places for handle, label in zip(*a.get_legend_handles_labels(), strict=True)}
