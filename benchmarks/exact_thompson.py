@@ -1,10 +1,10 @@
 """How near tracking comes to the exact posterior of a Thompson sampler: `python benchmarks/exact_thompson.py`.
 
-The filter replaces the belief by a Gaussian after every round. Here nothing is replaced: a Gibbs sampler draws, in turn,
-the parameters that the learner sampled (Gaussians cut to where the pick wins) and the path of its estimate (a chain that
-is Gaussian given those). It knows the learner's constants and is told them, as is the filter; the mean of its draws of
-the end of the path is what no observer of the same picks can improve on, on average over learners. It takes minutes for
-a log for which the filter takes a second. One file a seed is kept in `--out`; running again goes on.
+The filter replaces the belief by a Gaussian after every round. Here nothing is replaced: a Gibbs sampler draws, in
+turn, the parameters that the learner sampled (Gaussians cut to where the pick wins) and the path of its estimate (a
+chain that is Gaussian given those). It is told the learner's constants, as is the filter. The mean of where the path
+ends is what no observer of the same picks can improve on, on average over learners. It takes minutes for a log for which
+the filter takes a second. One file a seed is kept in `--out`; running again goes on.
 """
 
 import argparse
@@ -76,41 +76,48 @@ def chain(picks: np.ndarray, prior: float, ridge: float, nu: float) -> Chain:
 
 
 @_compiled
-def _tail(low: float, high: float) -> float:
+def _tail(low: float, high: float, rng: np.random.Generator) -> float:
     """Draw a standard normal between two numbers above zero."""
     rate = (low + math.sqrt(low * low + 4)) / 2
     flat = (high - low) * rate < 1
     while True:
         if flat:
-            x = low + (high - low) * np.random.rand()
-            if np.random.rand() < math.exp((low * low - x * x) / 2):
+            x = low + (high - low) * rng.random()
+            if rng.random() < math.exp((low * low - x * x) / 2):
                 return x
         else:
-            x = low - math.log(np.random.rand()) / rate
-            if x <= high and np.random.rand() < math.exp(-((x - rate) ** 2) / 2):
+            x = low - math.log(rng.random()) / rate
+            if x <= high and rng.random() < math.exp(-((x - rate) ** 2) / 2):
                 return x
 
 
 @_compiled
-def between(low: float, high: float) -> float:
+def between(low: float, high: float, rng: np.random.Generator) -> float:
     """Draw a standard normal between two numbers."""
     if low > 0:
-        return _tail(low, high)
+        return _tail(low, high, rng)
     if high < 0:
-        return -_tail(-high, -low)
+        return -_tail(-high, -low, rng)
     while True:
         if high - low > 1.5:
-            x = np.random.randn()
+            x = rng.standard_normal()
             if low <= x <= high:
                 return x
         else:
-            x = low + (high - low) * np.random.rand()
-            if np.random.rand() < math.exp(-x * x / 2):
+            x = low + (high - low) * rng.random()
+            if rng.random() < math.exp(-x * x / 2):
                 return x
 
 
 @_compiled
-def draw_samples(features: np.ndarray, chosen: np.ndarray, path: np.ndarray, fixed: Chain, samples: np.ndarray) -> None:
+def draw_samples(
+    features: np.ndarray,
+    chosen: np.ndarray,
+    path: np.ndarray,
+    fixed: Chain,
+    samples: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
     """Move what the learner sampled in every round, given its estimate and that its pick won."""
     n, _, d = features.shape
     for t in range(n):
@@ -118,7 +125,7 @@ def draw_samples(features: np.ndarray, chosen: np.ndarray, path: np.ndarray, fix
         margins = leads @ samples[t]
         white = np.linalg.solve(fixed.roots[t], samples[t] - fixed.turns[t] @ path[t])
         for _ in range(STEPS):
-            line = np.random.randn(d)
+            line = rng.standard_normal(d)
             line /= math.sqrt(line @ line)
             move = fixed.roots[t] @ line
             slopes = leads @ move
@@ -130,14 +137,14 @@ def draw_samples(features: np.ndarray, chosen: np.ndarray, path: np.ndarray, fix
                     high = min(high, -margins[k] / slopes[k])
             at = -(white @ line)
             # Rounding may leave a sample a hair outside of its cone: it stays where it is.
-            length = at + between(low - at, high - at) if low < high else 0.0
+            length = at + between(low - at, high - at, rng) if low < high else 0.0
             white += length * line
             samples[t] += length * move
             margins += length * slopes
 
 
 @_compiled
-def draw_path(samples: np.ndarray, fixed: Chain, path: np.ndarray) -> np.ndarray:
+def draw_path(samples: np.ndarray, fixed: Chain, path: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw the path given the samples: forward what is known, backward the draws; give the mean of its end."""
     n, d = samples.shape
     weighed, seen = np.zeros(d), np.empty(n)
@@ -146,32 +153,27 @@ def draw_path(samples: np.ndarray, fixed: Chain, path: np.ndarray) -> np.ndarray
         seen[t] = fixed.steps[t] @ weighed
         weighed -= fixed.known[t] * (seen[t] / (1 + fixed.gains[t]))
     end = np.linalg.solve(fixed.precision, weighed)
-    here = end + np.linalg.solve(np.linalg.cholesky(fixed.precision).T, np.random.randn(d))
+    here = end + np.linalg.solve(np.linalg.cholesky(fixed.precision).T, rng.standard_normal(d))
     for t in range(n - 1, -1, -1):
         spread = 1 + fixed.gains[t]
         here = here - fixed.steps[t] * (
-            (fixed.known[t] @ here - seen[t]) / spread + np.random.randn() / math.sqrt(spread)
+            (fixed.known[t] @ here - seen[t]) / spread + rng.standard_normal() / math.sqrt(spread)
         )
         path[t] = here
     return end
 
 
-@_compiled
-def _seed(seed: int) -> None:
-    np.random.seed(seed)
-
-
 def first_samples(features: np.ndarray, chosen: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """For every round a parameter near `theta` under which its pick wins: projections onto what is violated most."""
     samples = np.tile(theta, (len(features), 1))
-    for t, sample in enumerate(samples):
+    for t in range(len(samples)):
         leads = np.delete(features[t, chosen[t]] - features[t], chosen[t], axis=0)
         for _ in range(100_000):
-            margins = leads @ sample
+            margins = leads @ samples[t]
             worst = int(margins.argmin())
             if margins[worst] > 0:
                 break
-            sample += 1.2 * (1e-3 - margins[worst]) / (leads[worst] @ leads[worst]) * leads[worst]
+            samples[t] += 1.2 * (1e-3 - margins[worst]) / (leads[worst] @ leads[worst]) * leads[worst]
         else:
             raise RuntimeError(f"no parameter was found that makes the pick of round {t}")
     return samples
@@ -183,11 +185,11 @@ def exact_theta(log: BanditLog, start: np.ndarray, *, prior: float, nu: float, s
     features, chosen = log.features.reshape(n, -1, d).astype(np.float64), log.chosen
     fixed = chain(features[np.arange(n), chosen], prior, 1.0, nu)
     path, samples = np.tile(start, (n, 1)), first_samples(features, chosen, start)
-    _seed(seed)
+    rng = np.random.default_rng(seed)
     ends = np.empty((sweeps, d))
     for sweep in range(sweeps):
-        draw_samples(features, chosen, path, fixed, samples)
-        ends[sweep] = draw_path(samples, fixed, path)
+        draw_samples(features, chosen, path, fixed, samples, rng)
+        ends[sweep] = draw_path(samples, fixed, path, rng)
     return ends[sweeps // 5 :]
 
 
@@ -226,12 +228,8 @@ def table(rows: list[dict[str, Any]], what: str) -> str:
     for name in ("tracking", "exact"):
         found = paired_ratio(*(np.array([row[key] for row in rows]) for key in (name, "oracle")))
         ratios.append(f"{name} / oracle {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]")
-    return (
-        "\n".join(
-            [what, "", *lines, "", f"Geometric means paired over seeds, with 95% intervals: {', '.join(ratios)}."]
-        )
-        + "\n"
-    )
+    closing = f"Geometric means paired over seeds, with 95% intervals: {', '.join(ratios)}."
+    return "\n".join([what, "", *lines, "", closing]) + "\n"
 
 
 if __name__ == "__main__":
@@ -251,10 +249,11 @@ if __name__ == "__main__":
             write_text(kept, json.dumps(cell(given.features, given.arms, given.rounds, seed, given.sweeps)) + "\n")
         rows.append(json.loads(kept.read_text(encoding="utf-8")))
         print(rows[-1], flush=True)
+    size = f"d = {given.features}, K = {given.arms}, N = {given.rounds:,}"
     text = table(
         rows,
-        f"Direction errors on LinTS logs, d = {given.features}, K = {given.arms}, N = {given.rounds:,}; both observers are told nu, and "
-        f"the sampler the prior; {given.sweeps:,} sweeps. How far the means of the sampler's two halves are apart says how well it mixed.",
+        f"Direction errors on LinTS logs, {size}. Tracking and the sampler are told nu, the sampler the prior, too; "
+        f"{given.sweeps:,} sweeps, the first fifth left out. How far its two halves are apart says how well it mixed.",
     )
     write_text(given.out / "exact.md", "# Tracking beside the exact posterior\n\n" + text)
     print(text)
