@@ -26,6 +26,14 @@ class Limited(Protocol):
         """Memory that the features of a sample may take."""
 
 
+@runtime_checkable
+class Distant(Protocol):
+    """Parts that can be counted sooner than sent."""
+
+    def stride_for(self, n_bytes: int) -> int:
+        """How far apart rounds must be to take no more than `n_bytes`: a power of 2."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Counts:
     """How much some rounds hold."""
@@ -140,6 +148,8 @@ def survey(parts: Parts, n_bytes: int = SAMPLE_BYTES, stride: int = 1) -> Survey
     """
     if isinstance(parts, Limited):
         n_bytes = parts.sample_bytes
+    if isinstance(parts, Distant):
+        stride = parts.stride_for(n_bytes)
     sample = EvenSample(n_bytes, stride)
     counts: list[Counts] = []
     largest, dtype = np.zeros(parts.n_features), np.dtype(np.float32)

@@ -13,8 +13,10 @@ import pytest
 from cluster_tasks import Slow, process, rounds, wrong
 from onlooker.clusters import RayParts
 from onlooker.errors import ClusterError, InputError
-from onlooker.formats import scan_log, write_parts
+from onlooker.formats import LogScan, scan_log, write_parts
 from onlooker.observers import SuffixImitation
+from onlooker.survey import survey
+from strategies import assert_equal_logs
 
 from .conftest import wait_for
 
@@ -46,6 +48,14 @@ def test_the_fit_is_that_of_one_machine_bit_for_bit(parts, scan):
     # Rounds, not parts, are what a caller asks for.
     assert list(parts.run(rounds, 400, 1001)) == list(scan.run(rounds, 400, 1001))
     assert list(parts.run(rounds, 3000)) == []
+    # No more of the features than a sample is sent, and that once.
+    received = parts.link.received
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RayParts, "sample_bytes", 30_000)
+        patch.setattr(LogScan, "sample_bytes", 30_000)
+        here, there = survey(scan), survey(parts)
+    assert_equal_logs(here.sample, there.sample)
+    assert parts.link.received - received < 60_000
     # The features of a pass would be half a megabyte.
     sent, received = parts.link.sent, parts.link.received
     list(parts.run(rounds))

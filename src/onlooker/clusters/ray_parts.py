@@ -12,6 +12,7 @@ from onlooker.clusters.crew import Crew, Done, Job
 from onlooker.clusters.keeper import Keeper, Span
 from onlooker.clusters.link import Link
 from onlooker.clusters.shares import packed, shares_of
+from onlooker.clusters.strides import stride_for
 from onlooker.errors import ClusterError, InputError
 from onlooker.formats import LogScan
 from onlooker.parts import Result, Task
@@ -88,6 +89,10 @@ class RayParts:
     def sample_bytes(self) -> int:
         """Memory that the features of a sample of the rounds may take."""
         return self._scan.sample_bytes
+
+    def stride_for(self, n_bytes: int) -> int:
+        """How far apart rounds must be to take no more than `n_bytes`: a power of 2."""
+        return stride_for(self, sum(n_rounds for n_rounds, _ in self._parts.values()), n_bytes)
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order."""
