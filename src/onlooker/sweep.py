@@ -26,8 +26,11 @@ DEFAULT_ALPHAS = (
 )
 """Dense near 1, where `N ** alpha` runs from a quarter of the log to nearly all of it."""
 
-SWEEP_TOLERANCE = 3e-4
-"""Newton decrement at which a fit of a sweep takes its last step, which leads so near that nobody need look."""
+SWEEP_TOLERANCE = 1e-5
+"""Newton decrement at which a fit of a sweep is done: far below what tells two burn-ins apart."""
+
+LAST_STEP = 3e-4
+"""Newton decrement from which one more step leads below that, and need not be looked at."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -144,11 +147,11 @@ def _next_fit(
     objective = SoftmaxObjective(log.suffix(burn_in), l2=l2, weights=weights[burn_in:])
     # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
     if last is None or l2 == 0:
-        return burn_in, objective, minimise(objective, tolerance=SWEEP_TOLERANCE)
+        return burn_in, objective, minimise(objective, tolerance=LAST_STEP)
     before, longer, near = last
     dropped, weight = log[before:burn_in], weights[before:burn_in]
     here = longer.without(near.at, SoftmaxObjective(dropped, l2=0.0, weights=weight)) if weight.any() else None
-    return burn_in, objective, minimise(objective, near, here=here, tolerance=SWEEP_TOLERANCE)
+    return burn_in, objective, minimise(objective, near, here=here, tolerance=LAST_STEP)
 
 
 def _last_step(fit: Fit, l2: float) -> tuple[Vector, float]:
