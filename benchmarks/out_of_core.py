@@ -95,7 +95,7 @@ def measure(limit: str, names: list[str], folder: Path) -> list[str]:
     write_parts(draw(n_rounds), path)
     size = path.stat().st_size
     lines = [
-        f"{n_rounds:,} rounds of {ARMS} arms, {FEATURES} features, {size / 1e9:.2f} GB of Parquet; memory limit {limit}.",
+        f"{n_rounds:,} rounds of {ARMS} arms, {FEATURES} features, {size / 1e9:.2f} GB; memory limit {limit}.",
         "",
         "| | peak memory, MB | passes | seconds a pass | bare scan, seconds | rate, bare scan 1 | seconds in all |",
         "|---|--:|--:|--:|--:|--:|--:|",

@@ -22,13 +22,14 @@ WORK = """
 import json, re, sys
 from pathlib import Path
 from onlooker import SuffixImitation, TrackingObserver, burn_in_sweep, diagnose, scan_log
+from onlooker.tracking import Lapse
 
 scan = scan_log(sys.argv[1], memory_limit=int(sys.argv[2]))
 works = {
     "fit": lambda: SuffixImitation(burn_in="auto").fit(scan).theta_.tolist(),
     "sweep": lambda: burn_in_sweep(scan, [0.0, 0.9]).thetas[0].tolist(),
     "diagnose": lambda: diagnose(scan).verdict,
-    "track": lambda: TrackingObserver().fit(scan).theta_.tolist(),
+    "track": lambda: TrackingObserver(exploration=Lapse(0.1)).fit(scan).theta_.tolist(),
 }
 found = {name: works[name]() for name in sys.argv[3].split()}
 peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
