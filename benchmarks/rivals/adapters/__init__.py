@@ -5,7 +5,7 @@ rival wants and gives a function of one setting, which does the work that is tim
 picks for a simulation. Nothing here imports onlooker but its own adapters.
 """
 
-ITERATIONS = (*range(6, 40), *range(40, 100, 4), *range(100, 520, 30))
+ITERATIONS = (*range(1, 40), *range(40, 100, 4), *range(100, 520, 30))
 """Settings of a rival whose iterations can be limited."""
 
 ONCE = (0,)
