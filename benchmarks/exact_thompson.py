@@ -3,7 +3,7 @@
 The filter replaces the belief by a Gaussian after every round. Here nothing is replaced: a Gibbs sampler draws, in
 turn, the parameters that the learner sampled (Gaussians cut to where the pick wins) and the path of its estimate (a
 chain that is Gaussian given those). It is told the learner's constants, as is the filter. The mean of where the path
-ends is what no observer of the same picks can improve on, on average over learners. It takes minutes for a log for which
+ends is what no observer of the same picks can improve on, on average over learners. It takes minutes for a log where
 the filter takes a second. One file a seed is kept in `--out`; running again goes on.
 """
 
