@@ -1,6 +1,6 @@
 """What a pass on a Ray cluster costs, and what to expect of it at a billion rounds.
 
-Run it on an idle machine: `python benchmarks/scaling_out.py`. A log of 100,000 rounds x 20 arms x 20 features is spread
+Run it on an idle machine: `python benchmarks/scaling_out.py`. A log of 300,000 rounds x 20 arms x 20 features is spread
 over two workers, each with one core. Passes are medians; bytes are those of all messages of a pass, both ways. What
 follows for other sizes is computed by `expected` from what was measured, and printed with its formula.
 """
@@ -35,7 +35,9 @@ class Cost:
     rate: float
     """Feature values a second and worker."""
     sent: int
-    """Bytes to a worker."""
+    """Bytes to a worker, whatever it keeps."""
+    named: float
+    """Bytes to a worker for every part that it is to work on."""
     received: float
     """Bytes back a part."""
     adding: float
@@ -74,14 +76,17 @@ def cost_of(parts: RayParts, wanted: Pass, values: int, overhead: float) -> Cost
     messages = [pickle.dumps(one) for one in found]
     adding = seconds_of(lambda: reduce(add, map(pickle.loads, messages))) / len(found)
     working = seconds - overhead - adding * len(found)
-    return Cost(seconds, values / WORKERS / working, sent // WORKERS, received / len(found), adding)
+    task_bytes = len(pickle.dumps(task))
+    named = (sent - WORKERS * task_bytes) / len(found)
+    return Cost(seconds, values / WORKERS / working, task_bytes, named, received / len(found), adding)
 
 
 def expected(cost: Cost, overhead: float, rounds: int, workers: int, part_rows: int) -> tuple[float, float, float]:
     """Seconds of a pass, bytes of its messages, and bytes of features that each worker keeps."""
     values, n_parts = rounds * ARMS * FEATURES, rounds * ARMS / part_rows
     seconds = values / (workers * cost.rate) + overhead + n_parts * cost.adding
-    return seconds, workers * cost.sent + n_parts * cost.received, 4 * values / workers
+    messages = workers * cost.sent + n_parts * (cost.named + cost.received)
+    return seconds, messages, 4 * values / workers
 
 
 def report(rounds: int) -> None:
@@ -111,11 +116,14 @@ def report(rounds: int) -> None:
     print(f"{rounds:,} rounds x {ARMS} arms x {FEATURES} features, float32 ({4 * values / 1e6:,.0f} MB)")
     print(f"{WORKERS} workers, {n_parts} parts; starting a cluster and loading: {opening:.1f} s")
     print(f"a pass with nothing to do: {1e3 * overhead:.1f} ms\n")
-    print("| pass | seconds | values a second and worker | bytes to a worker | bytes back a part | driver a part |")
-    print("|---|--:|--:|--:|--:|--:|")
+    print(
+        "| pass | seconds | values a second and worker | bytes to a worker | and a part | back a part | driver a part |"
+    )
+    print("|---|--:|--:|--:|--:|--:|--:|")
     for name, cost in costs.items():
         print(
-            f"| {name} | {cost.seconds:.3f} | {cost.rate / 1e6:,.0f} million | {cost.sent:,} | {cost.received:,.0f} "
+            f"| {name} | {cost.seconds:.3f} | {cost.rate / 1e6:,.0f} million | {cost.sent:,} "
+            f"| {cost.named:,.0f} | {cost.received:,.0f} "
             f"| {1e6 * cost.adding:.0f} us |"
         )
     print(
@@ -139,5 +147,5 @@ def report(rounds: int) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=300_000)
     report(parser.parse_args().rounds)

@@ -16,9 +16,18 @@ from onlooker.errors import ClusterError, InputError
 from onlooker.formats import LogScan, scan_log, write_parts
 from onlooker.observers import SuffixImitation
 from onlooker.survey import survey
+from onlooker.sweep import burn_in_sweep
 from strategies import assert_equal_logs
 
 from .conftest import wait_for
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_sample():
+    """A log that is no larger than a sample would be fitted here, not by workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LogScan, "sample_bytes", 30_000)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +54,17 @@ def test_the_fit_is_that_of_one_machine_bit_for_bit(parts, scan):
     assert same_fit(SuffixImitation(burn_in="rule").fit(parts), SuffixImitation(burn_in="rule").fit(scan))
     assert len(set(parts.run(process))) == 2
     assert list(parts.run(rounds)) == expected(scan)
+    alphas = [0.5, 0.7, 0.8, 0.9]
+    here, there = burn_in_sweep(scan, alphas), burn_in_sweep(parts, alphas)
+    assert np.array_equal(here.thetas, there.thetas)
     # Rounds, not parts, are what a caller asks for.
     assert list(parts.run(rounds, 400, 1001)) == list(scan.run(rounds, 400, 1001))
     assert list(parts.run(rounds, 3000)) == []
     # No more of the features than a sample is sent, and that once.
     received = parts.link.received
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RayParts, "sample_bytes", 30_000)
-        patch.setattr(LogScan, "sample_bytes", 30_000)
-        here, there = survey(scan), survey(parts)
+    here, there = survey(scan), survey(parts)
     assert_equal_logs(here.sample, there.sample)
+    assert here.stride == there.stride == 32
     assert parts.link.received - received < 60_000
     # The features of a pass would be half a megabyte.
     sent, received = parts.link.sent, parts.link.received
