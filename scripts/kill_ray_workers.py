@@ -29,24 +29,25 @@ def process(part: BanditLog, first: int) -> int:  # noqa: ARG001  the shape of a
 
 
 def write_days(folder: Path) -> LogScan:
-    """A log of 204,000 rounds in 12 files, too large to be fitted as a sample, and the scan of it."""
+    """A log of 60,000 rounds in 12 files, and the scan of it."""
     rng = np.random.default_rng(0)
     theta = rng.normal(size=10)
     for day in range(12):
-        features = rng.standard_normal((17_000, 20, 10), dtype=np.float32)
-        chosen = (features @ theta + rng.gumbel(size=(17_000, 20))).argmax(axis=1)
+        features = rng.standard_normal((5000, 20, 10), dtype=np.float32)
+        chosen = (features @ theta + rng.gumbel(size=(5000, 20))).argmax(axis=1)
         write_log(BanditLog.from_dense(features, chosen), folder / f"day{day:02d}.parquet")
     return scan_of(folder)
 
 
 def scan_of(folder: Path) -> LogScan:
-    """Parts of a third of a file each."""
+    """Parts of a file each, of which little is sampled: a log no larger than its sample is not fitted by workers."""
+    LogScan.sample_bytes = 1 << 20
     return scan_log(f"{folder}/*.parquet")
 
 
 def answer(parts: LogScan | RayParts) -> bytes:
     """Theta and its covariance to the last bit."""
-    observer = SuffixImitation(burn_in=20_000).fit(parts)
+    observer = SuffixImitation(burn_in=10_000).fit(parts)
     return observer.theta_.tobytes() + observer.covariance_.tobytes()
 
 

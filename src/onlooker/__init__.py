@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from onlooker.burn_in import FixedStart as FixedStart
     from onlooker.burn_in import Fraction as Fraction
     from onlooker.burn_in import PowerRule as PowerRule
+    from onlooker.clusters import RayParts as RayParts
     from onlooker.comparison import Comparison as Comparison
     from onlooker.comparison import compare as compare
     from onlooker.diagnosis import Diagnosis as Diagnosis
     from onlooker.diagnosis import diagnose as diagnose
     from onlooker.environment import Environment as Environment
+    from onlooker.errors import ClusterError as ClusterError
     from onlooker.errors import InputError as InputError
     from onlooker.errors import NotFittedError as NotFittedError
     from onlooker.errors import OnlookerError as OnlookerError
@@ -62,10 +64,11 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "burn_in": ("FixedStart", "Fraction", "PowerRule"),
+    "clusters": ("RayParts",),
     "comparison": ("Comparison", "compare"),
     "diagnosis": ("Diagnosis", "diagnose"),
     "environment": ("Environment",),
-    "errors": ("InputError", "NotFittedError", "OnlookerError", "OnlookerWarning"),
+    "errors": ("ClusterError", "InputError", "NotFittedError", "OnlookerError", "OnlookerWarning"),
     "formats": ("LogScan", "read_log", "read_logs", "scan_log", "write_log"),
     "formats.obp": ("read_obp",),
     "held_out": ("HeldOut",),
