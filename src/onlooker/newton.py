@@ -21,7 +21,7 @@ The decrement `sqrt(g' H^-1 g)` does not depend on the features' units, so tiny 
 
 MAX_PASSES = 200
 
-SLOW = 0.3
+SLOW = 0.15
 """A step that leaves more than this of the gradient asks for the curvature where it leads."""
 
 GAIN = 0.3
