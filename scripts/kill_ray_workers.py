@@ -77,9 +77,11 @@ def kill_workers(scan: LogScan, expected: bytes, kills: int, moments: random.Ran
     wrong = []
     print(f"{'run':>3}  {'kills':>5}  {'after':>7}  {'seconds':>7}  result")
     with RayParts(scan, workers=2, deadline=DEADLINE) as parts:
-        began = time.monotonic()
+        # The first one may compile.
         if answer(parts) != expected:
             wrong.append("without a kill")
+        began = time.monotonic()
+        answer(parts)
         usual = time.monotonic() - began
         print(f"{'-':>3}  {0:>5}  {'':>7}  {usual:>6.2f}s  undisturbed")
         number = 0
