@@ -12,7 +12,14 @@ project = "onlooker"
 author = "the onlooker contributors"
 version = release = onlooker.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "command_help", "public_names", "repository_links"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "command_help",
+    "public_names",
+    "repository_links",
+]
 exclude_patterns = ["_build", "_ext", "_theme"]
 
 # Anchors of headings, as the repository's web view makes them.

@@ -13,7 +13,7 @@ import onlooker
 
 
 class Code(SphinxRole):
-    """What stands between backticks in a docstring: any piece of code, and a link where it is a name that we describe."""
+    """What stands between backticks in a docstring: any piece of code, a link where it is a name that we describe."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """The code, to be linked when all names are known."""

@@ -1,29 +1,28 @@
-"""Links from a page to the repository around it: to a file they give the file, to a folder there is no page to open."""
+"""Links from a page to the repository around it: a file is there to be taken, a folder has no page to open."""
 
+import os
 from pathlib import Path
 
-from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 
 class RepositoryLinks(SphinxTransform):
-    """Pages link as the repository's web view does; what the site has no page for becomes a file, or plain text."""
+    """Make what pages link, as the repository's web view follows it, into something that the site has."""
 
     default_priority = 10
-    """Before Sphinx collects the files to be copied."""
+    """Early: the files to be copied are collected after this."""
 
     def apply(self) -> None:
-        """Replace the links that leave the folder of the pages, or lead to a folder."""
+        """Replace links to pages outside of the site by the files, and links to folders by their words."""
         for link in list(self.document.findall(addnodes.pending_xref)):
             if link.get("reftype") != "myst":
                 continue
-            target = link["reftarget"] + (".md" if link.get("refdomain") == "doc" else "")
-            if link.get("refdomain") == "doc" and not target.startswith(".."):
-                continue
-            path = self.env.relfn2path(target, link["refdoc"])[1]
-            if Path(path).is_dir():
+            if link.get("refdomain") == "doc" and link["reftarget"] not in self.env.found_docs:
+                path = "/" + os.path.relpath(f"{link['reftarget']}.md", self.env.srcdir)
+                link.replace_self(addnodes.download_reference("", "", *link.children, reftarget=path))
+            elif Path(self.env.relfn2path(link["reftarget"], self.env.docname)[1]).is_dir():
                 link.replace_self(link.children)
 
 
