@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A target that fails half-way is made anew the next time.
 .DELETE_ON_ERROR:
-.PHONY: demo test browser check format figures lock clean
+.PHONY: demo test browser docs check format figures lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
@@ -17,6 +17,11 @@ test: $(VENV)/.dev check
 # The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
 browser: $(VENV)/.dev
 	@PYTHON="$(BIN)/python" sh scripts/browser_tests.sh
+
+# The documentation as a site in build/docs; a warning is an error.
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs
+	@echo "the site: build/docs/index.html"
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
