@@ -142,14 +142,14 @@ def test_long_tasks_start_first_and_progress_is_told(tmp_path, log):
 
 
 def test_time_left():
-    pace = _Pace({"a": 2.0, "b": 4.0, "c": 6.0, "d": 1.0}, workers=2)
+    pace = _Pace({"a": 2.0, "b": 4.0, "c": 6.0, "d": 1.0})
     pace.note("a", 10.0)
-    assert pace.seconds_left(busy=0.0) == pytest.approx(5 * 11 / 2)
-    assert pace.seconds_left(busy=5.0) == pytest.approx((5 * 11 - 5) / 2)
+    assert pace.seconds_left(busy=0.0, workers=2) == pytest.approx(5 * 11 / 2)
+    assert pace.seconds_left(busy=5.0, workers=2) == pytest.approx((5 * 11 - 5) / 2)
     pace.note("b", 20.0)
     pace.note("c", 30.0)
-    assert pace.seconds_left(busy=1.0) == pytest.approx(4)
-    assert pace.seconds_left(busy=9.0) == 0
+    assert pace.seconds_left(busy=1.0, workers=2) == pytest.approx(4)
+    assert pace.seconds_left(busy=9.0, workers=2) == 0
 
 
 @pytest.mark.parametrize(

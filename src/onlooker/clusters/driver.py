@@ -6,15 +6,17 @@ It joins or starts a cluster, starts workers, and passes calls and answers on. I
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import threading
+import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from onlooker.clusters.folders import remove_folder
 from onlooker.clusters.host import Host
 from onlooker.clusters.messages import Answered, Call, Closed, Event, Hire, Hired, Lost, Open, Opened, Request, one_line
 
@@ -28,6 +30,8 @@ class Driver:
 
     def __init__(self) -> None:
         self._actors: dict[tuple[int, int], Any] = {}
+        self.folder = ""
+        """For the files of a cluster on this machine."""
         self.events: SimpleQueue[Event | Request | None] = SimpleQueue()
         """What happened, here or there, one after the other; None at the end."""
 
@@ -46,7 +50,8 @@ class Driver:
                     num_gpus=0,
                     include_dashboard=False,
                     object_store_memory=_STORE_BYTES,
-                    _temp_dir=wanted.folder,
+                    # Ray lets everyone into its own folder, but not into that one.
+                    _temp_dir=str(Path(wanted.folder) / "ray"),
                     # Nobody on the network gets at it.
                     _node_ip_address="127.0.0.1",
                     **quiet,
@@ -84,40 +89,41 @@ class Driver:
 def serve(connection: Connection) -> None:
     """Do what is asked for until there is nobody to ask."""
     driver = Driver()
-    threading.Thread(target=_listen, args=(connection, driver.events), daemon=True).start()
-    folder = None
+    threading.Thread(target=_listen, args=(connection, driver), daemon=True).start()
     while (event := driver.events.get()) is not None:
         match event:
             case Open():
-                folder = event.folder
-                connection.send(driver.open(event))
+                driver.folder = event.folder
+                driver.events.put(driver.open(event))
             case Hire():
                 driver.hire(event)
             case Call():
                 driver.call(event)
             case _:
-                connection.send(event)
-    # Shutting down may hang where the cluster is gone. What we started is in one group with us.
-    watch = threading.Timer(_PARTING_SECONDS, os.killpg, [0, signal.SIGKILL])
-    watch.daemon = True
-    watch.start()
+                # Nobody may be there to listen: that is noticed where requests are read.
+                with suppress(OSError):
+                    connection.send(event)
     import ray
 
     ray.shutdown()
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(driver.folder)
     os._exit(0)
 
 
-def _listen(connection: Connection, events: SimpleQueue[Event | Request | None]) -> None:
+def _listen(connection: Connection, driver: Driver) -> None:
     while True:
         try:
             requests = connection.recv()
         except (EOFError, OSError):
-            events.put(None)
-            return
+            break
         for request in requests:
-            events.put(request)
+            driver.events.put(request)
+    driver.events.put(None)
+    # Ray may be starting, or hang where its cluster is gone.
+    time.sleep(_PARTING_SECONDS)
+    remove_folder(driver.folder)
+    # What was started is in one group with us.
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import weakref
 from collections.abc import Sequence
@@ -18,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Self
 
+from onlooker.clusters.folders import make_folder, remove_folder
 from onlooker.clusters.messages import Closed, Event, Open, Opened, Request
 from onlooker.errors import ClusterError, InputError
 from onlooker.threads import n_threads
@@ -47,7 +46,7 @@ class Link:
         self.sent = self.received = 0
         if address is not None:
             _knock(address)
-        self.folder = tempfile.mkdtemp(prefix="onlooker-", dir=_short_folder())
+        self.folder = make_folder()
         """Files of a cluster of our own; gone when it is."""
         self._connection, theirs = Pipe()
         process = subprocess.Popen(  # noqa: S603 - this interpreter, with a module of ours
@@ -133,7 +132,7 @@ def _part(connection: Connection, process: subprocess.Popen[bytes], folder: str)
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
 
 
 def _knock(address: str) -> None:
@@ -149,11 +148,6 @@ def _knock(address: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         raise ClusterError(f"no Ray cluster at {address}: {reason}: check the address and that it runs") from error
-
-
-def _short_folder() -> str | None:
-    """Where temporary files go by short names: those of sockets have at most some hundred characters."""
-    return "/tmp" if Path("/tmp").is_dir() and os.access("/tmp", os.W_OK) else None  # noqa: S108
 
 
 def _environment(*, own: bool) -> dict[str, str]:
