@@ -19,6 +19,7 @@ extensions = [
     "command_help",
     "public_names",
     "repository_links",
+    "short_types",
 ]
 exclude_patterns = ["_build", "_ext", "_theme"]
 
@@ -31,11 +32,14 @@ nitpick_ignore_regex = [("py:.*", r"(?!onlooker\.).*|onlooker\.parts\.Result")]
 default_role = "name"
 
 add_module_names = False
+toc_object_entries = False
 autodoc_default_options = {"members": True, "inherited-members": True, "member-order": "bysource"}
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_attr_annotations = False
+# A line of this section may name two attributes.
+napoleon_custom_sections = [("Attributes", "params_style")]
 
 html_theme = "onlooker"
 html_theme_path = ["_theme"]

@@ -19,11 +19,12 @@ class RepositoryLinks(SphinxTransform):
         for link in list(self.document.findall(addnodes.pending_xref)):
             if link.get("reftype") != "myst":
                 continue
-            if link.get("refdomain") == "doc" and link["reftarget"] not in self.env.found_docs:
+            if link.get("refdomain") != "doc":
+                if Path(self.env.relfn2path(link["reftarget"], self.env.docname)[1]).is_dir():
+                    link.replace_self(link.children)
+            elif link["reftarget"] not in self.env.found_docs:
                 path = "/" + os.path.relpath(f"{link['reftarget']}.md", self.env.srcdir)
                 link.replace_self(addnodes.download_reference("", "", *link.children, reftarget=path))
-            elif Path(self.env.relfn2path(link["reftarget"], self.env.docname)[1]).is_dir():
-                link.replace_self(link.children)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -48,9 +48,17 @@ def test_docstrings_are_rendered_by_section(site):
     page = reference(site)["suffix_imitation"]
     assert "Parameters<" in page
     assert "Examples</p>" in page
-    assert 'id="onlooker.SuffixImitation.n_iter_"' in page
+    assert "<strong>log_likelihood_, null_log_likelihood_</strong>" in page
+    assert "_SupportsArray" not in page
     # Between single backticks is code, and a link where it is a name of ours.
     assert re.search(r'<a class="reference internal" href="#onlooker.HeldOut"[^>]*><code[^>]*>HeldOut', page)
+
+
+def test_links_between_pages_are_links_in_the_site(site):
+    for page in (ROOT / "docs").glob("*.md"):
+        made = (site / f"{page.stem}.html").read_text(encoding="utf-8")
+        for target in re.findall(r"\]\((\w[\w/]*)\.(?:md|rst)[)#]", page.read_text(encoding="utf-8")):
+            assert re.search(rf'<a class="reference internal" href="{target}\.html', made), f"{page.name}: {target}"
 
 
 @cache
