@@ -115,7 +115,7 @@ def measure(limit: str, names: list[str], folder: Path) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", default="400MB")
+    parser.add_argument("--limit", default="500MB")
     parser.add_argument("--only", nargs="*", default=["fit", "fit, auto", "burn_in_sweep", "diagnose", "track"])
     parser.add_argument("--out", type=Path, default=TABLE)
     parser.add_argument("--work", help=argparse.SUPPRESS)

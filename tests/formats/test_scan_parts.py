@@ -145,11 +145,11 @@ def test_limits_that_are_none(limit):
 
 
 def test_limits_that_leave_no_room():
-    with pytest.raises(InputError, match="at least 400 MB"):
-        as_bytes("399MB")
-    assert as_bytes("400MB") == as_bytes(400_000_000) == LEAST
+    with pytest.raises(InputError, match="at least 500 MB"):
+        as_bytes("499MB")
+    assert as_bytes("500MB") == as_bytes(500_000_000) == LEAST
     assert Room(LEAST, n_features=10**9).batch_rows == 1
-    held = np.ones(60_000_000)
+    held = np.ones(70_000_000)
     with pytest.raises(InputError, match="already: raise the limit"):
         check_resident(LEAST)
     assert held.all()
@@ -168,7 +168,7 @@ def test_the_limit_decides_how_much_is_read_at_a_time(tmp_path, monkeypatch):
     write_log(BanditLog.from_dense(X, chosen=np.zeros(3000, int)), tmp_path / "log.parquet")
     pq.write_table(pq.read_table(tmp_path / "log.parquet"), tmp_path / "one_group.parquet")
     for name in ("log.parquet", "one_group.parquet"):
-        scan = scan_log(tmp_path / name, memory_limit="400MB")
+        scan = scan_log(tmp_path / name, memory_limit="500MB")
         sizes = [part.features.size for part in scan]
         assert sum(sizes) == X.size
-        assert max(sizes) <= Room(400_000_000, 50).batch_rows * 50
+        assert max(sizes) <= Room(500_000_000, 50).batch_rows * 50

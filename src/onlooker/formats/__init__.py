@@ -94,8 +94,8 @@ def scan_log(
         How many offered arms a part holds, about; a round is never split.
     memory_limit
         Peak memory that the process may take while it works on the scan, in bytes or as text such as "800MB". It
-        decides how much is held at a time, in place of `batch_rows`. About 350 MB of it go to interpreter and
-        libraries, so it is at least "400MB"; a single round that does not fit breaks it.
+        decides how much is held at a time, in place of `batch_rows`. Up to 450 MB of it go to interpreter and
+        libraries, so it is at least "500MB"; a single round that does not fit breaks it.
     **columns
         As for `read_log`.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import Columns, feature_columns, tell_times, time_columns
 from onlooker.log import BanditLog
 
@@ -50,9 +51,7 @@ class ParquetSource:
 
     def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Some columns as Arrow record batches."""
-        import pyarrow.parquet as pq
-
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+        with arrow_errors("Parquet"), open_streamed(self.path, self._metadata) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))

@@ -115,7 +115,7 @@ class LongScan:
         names = list(dict.fromkeys([*ids, *levels, *falls]))
         row = 0
         for batch in source.batches(columns, names, _SURVEY_ROWS) if names else ():
-            table = pa.table(batch)
+            table = pa.Table.from_batches([batch])
             check_text(table)
             for name in ids:
                 self._kinds[name].see(table[name].combine_chunks())
@@ -167,7 +167,7 @@ class LongScan:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                table = pa.table(batch)
+                table = pa.Table.from_batches([batch])
                 check_text(table)
                 if source.text_ids:
                     for name, kind in self._kinds.items():

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from onlooker.errors import InputError
 
-LIBRARIES = 350_000_000
-"""What a process takes before it holds any round: the interpreter, the libraries, and kernels being compiled."""
+LIBRARIES = 450_000_000
+"""What a process takes at most before it holds any round: interpreter, libraries, and kernels being compiled.
 
-LEAST = 400_000_000
+Compiling happens once on a machine; later processes take some 200 MB less.
+"""
+
+LEAST = 500_000_000
 """Limits below this leave too little for the rounds."""
 
 SAMPLE_SHARE = 0.25
@@ -35,7 +38,7 @@ class Room:
     Examples
     --------
     >>> Room(limit=as_bytes("1 GB"), n_features=20).batch_rows
-    63476
+    53710
     """
 
     limit: int
@@ -56,12 +59,12 @@ class Room:
 
 
 def as_bytes(limit: object) -> int:
-    """A limit on memory in bytes, from a number of them or from text such as "500MB" or "2 GiB".
+    """A limit on memory in bytes, from a number of them or from text such as "800MB" or "2 GiB".
 
     Examples
     --------
-    >>> as_bytes("500MB"), as_bytes("1.5 GiB"), as_bytes(600_000_000)
-    (500000000, 1610612736, 600000000)
+    >>> as_bytes("800MB"), as_bytes("1.5 GiB"), as_bytes(600_000_000)
+    (800000000, 1610612736, 600000000)
     """
     if isinstance(limit, str):
         found = _SIZE.fullmatch(limit)
@@ -73,7 +76,7 @@ def as_bytes(limit: object) -> int:
         raise InputError(f"memory_limit is {limit!r}: pass bytes, or text such as '800MB' or '2GB'")
     if size < LEAST:
         raise InputError(
-            f"memory_limit is {_words(size)}: interpreter and libraries alone take about {_words(LIBRARIES)}, "
+            f"memory_limit is {_words(size)}: interpreter and libraries alone take up to {_words(LIBRARIES)}, "
             f"so give at least {_words(LEAST)}"
         )
     return size

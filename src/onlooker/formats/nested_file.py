@@ -12,14 +12,11 @@ import numpy as np
 from onlooker.formats import lists
 from onlooker.formats.format import arrow_errors, check_memory
 from onlooker.formats.nested_metadata import names_and_categories
-from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble
+from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.moments import as_times
 from onlooker.types import Ids
-
-_BUFFER = 1 << 20
-"""Bytes that are read from a file at a time, of every column."""
 
 
 class NestedFile:
@@ -85,7 +82,7 @@ class NestedFile:
     def batches(self, batch_rows: int) -> Iterator[Rounds]:
         """The rounds in parts of about `batch_rows` offered arms."""
         first = 0
-        with arrow_errors("Parquet"), self._streamed() as file:
+        with arrow_errors("Parquet"), open_streamed(self.path, self.metadata) as file:
             size = max(1, int(batch_rows / self._arms_a_round(file)))
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
@@ -123,12 +120,6 @@ class NestedFile:
         if rounds.times is None or self.columns.order_by is None:
             return rounds
         return replace(rounds, times=as_times(rounds.times, self.columns.order_by, first, lists.round_place))
-
-    def _streamed(self) -> Any:
-        """The file, opened so that a large row group is not read at once."""
-        import pyarrow.parquet as pq
-
-        return pq.ParquetFile(self.path, metadata=self.metadata, buffer_size=_BUFFER)
 
     def _arms_a_round(self, file: Any) -> float:
         """How many arms a round offers on average, which the file tells by its values and the width of an arm."""

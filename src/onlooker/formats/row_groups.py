@@ -1,4 +1,4 @@
-"""Nested Parquet by row group: many small reads into one array.
+"""Parquet by row group: many small reads into one array, or large groups as a stream.
 
 Parquet's nesting levels take more memory than the values that they arrange, so a column is never read at once.
 """
@@ -17,6 +17,9 @@ from onlooker.errors import InputError
 from onlooker.formats import lists
 from onlooker.threads import ordered_map
 from onlooker.types import Features, Ids, Index
+
+_BUFFER = 1 << 20
+"""Bytes that are read from a streamed file at a time, of every column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +108,13 @@ class RowGroups:
         with pq.ParquetFile(self._path, metadata=self._metadata) as file:
             table = file.read_row_group(i, columns=self._columns.names, use_threads=False)
         return Rounds.of_table(table, self._columns, self._first_round[i])
+
+
+def open_streamed(path: Path, metadata: Any) -> Any:
+    """A Parquet file, opened so that a large row group is not read at once."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
 
 
 def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any]) -> Rounds:
