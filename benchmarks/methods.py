@@ -16,7 +16,7 @@ import numpy as np
 
 from onlooker.experiments.methods import LEARNER, LEARNERS, SHORTENED, method_cell
 from onlooker.experiments.runner import Task, run_tasks
-from onlooker.experiments.statistics import mean
+from onlooker.experiments.statistics import mean, paired_ratio
 from onlooker.experiments.tables import write_csv
 from onlooker.files import write_text
 from onlooker.observers.methods import METHODS
@@ -51,9 +51,14 @@ def main(out: Path, cells: Path, horizons: tuple[int, ...], seeds: int) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_csv(out / "methods.csv", rows, COLUMNS)
     parts = [_table(rows, learner, horizons) for learner in LEARNERS]
+    chains = "; ".join(
+        f"{TITLES[name]}, {', '.join(f'{key} {value}' for key, value in values.items())}"
+        for name, values in SHORTENED.items()
+    )
     intro = (
-        f"d = {D}, K = {K}; means over {seeds} seeds with 95% intervals; processor seconds, one thread. Chains of the "
-        f"Bayesian methods: {'; '.join(f'{name} {dict(values)}' for name, values in SHORTENED.items())}."
+        f"d = {D}, K = {K}; means over {seeds} seeds with 95% intervals; ratios are geometric means, paired by seed; "
+        "times are of the processor, one thread, on a machine with other work on it. "
+        f"Chains shorter than by default: {chains.replace('_', ' ')}."
     )
     text = "\n\n".join(["# Every method on the same logs", intro, *parts]) + "\n"
     write_text(out / "methods.md", text)
@@ -82,9 +87,20 @@ def _table(rows: list[dict[str, Any]], learner: str, horizons: tuple[int, ...]) 
         tables.append(f"### {learner}: {measure.replace('_', ' ')}\n\n{_markdown(lines)}")
     lines = [["method", *(f"N = {n:,}" for n in horizons)], ["---"] + ["--:"] * len(horizons)]
     for method, title in TITLES.items():
+        if method != "rule":
+            lines.append([title, *(_beside_rule(rows, method, learner, n) for n in horizons)])
+    tables.append(f"### {learner}: direction error / that of the rule N^0.9\n\n{_markdown(lines)}")
+    lines = [["method", *(f"N = {n:,}" for n in horizons)], ["---"] + ["--:"] * len(horizons)]
+    for method, title in TITLES.items():
         if method != LEARNER:
             lines.append([title, *(f"{np.median(_of(rows, method, learner, n, 'cpu_seconds')):.2f}" for n in horizons)])
     return "\n\n".join([*tables, f"### {learner}: processor seconds (median)\n\n{_markdown(lines)}"])
+
+
+def _beside_rule(rows: list[dict[str, Any]], method: str, learner: str, n: int) -> str:
+    own, rule = (_of(rows, one, learner, n, "direction_error") for one in (method, "rule"))
+    found = paired_ratio(own, rule)
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
 def _chart(rows: list[dict[str, Any]], learner: str, n: int) -> DotChart:
