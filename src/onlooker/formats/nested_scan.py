@@ -18,6 +18,9 @@ from onlooker.formats.row_groups import Rounds
 from onlooker.log import BanditLog
 from onlooker.moments import check_one_kind
 
+_SMALL_GROUP = 1 << 20
+"""Row groups of so many feature values, twice what `write_log` makes them, are read whole however small the batch."""
+
 
 class NestedScan:
     """The log in some nested files, one after the other."""
@@ -64,7 +67,10 @@ class NestedScan:
     def stretches(self) -> Iterator[Stretch] | None:
         """The same rounds by row groups; None where those are large, or where times have to be checked in order."""
         largest = max(max(file.values, default=0) for file in self._files)
-        if largest > 2 * self.batch_rows * self._width or self._files[0].columns.order_by is not None:
+        if (
+            largest > max(2 * self.batch_rows * self._width, _SMALL_GROUP)
+            or self._files[0].columns.order_by is not None
+        ):
             return None
         return self._by_groups()
 
