@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from onlooker.errors import InputError
-from onlooker.formats import memory, scan_log, write_log, write_parts
+from onlooker.formats import memory, nested_scan, scan_log, write_log, write_parts
 from onlooker.formats.memory import LEAST, Room, as_bytes, check_resident
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.scan import joined
@@ -42,6 +42,7 @@ def test_parts_cover_what_was_asked_for(tmp_path, monkeypatch, kind, threads):
     options = {}
     path = tmp_path / ("log.csv" if kind == "csv" else "log.parquet")
     if kind == "one group":
+        monkeypatch.setattr(nested_scan, "_SMALL_GROUP", 0)
         write_log(log, tmp_path / "small.parquet")
         pq.write_table(pq.read_table(tmp_path / "small.parquet"), path)
     elif kind == "csv":

@@ -67,12 +67,8 @@ class NestedScan:
     def stretches(self) -> Iterator[Stretch] | None:
         """The same rounds by row groups; None where those are large, or where times have to be checked in order."""
         largest = max(max(file.values, default=0) for file in self._files)
-        if (
-            largest > max(2 * self.batch_rows * self._width, _SMALL_GROUP)
-            or self._files[0].columns.order_by is not None
-        ):
-            return None
-        return self._by_groups()
+        large = largest > max(2 * self.batch_rows * self._width, _SMALL_GROUP)
+        return None if large or self._files[0].columns.order_by is not None else self._by_groups()
 
     def _by_groups(self) -> Iterator[Stretch]:
         for file in self._files:
