@@ -1,9 +1,9 @@
 """A log of four times the memory limit: peak memory, and each pass against a bare scan of the same file by pyarrow.
 
 Run it on an idle machine: `python benchmarks/out_of_core.py`. The log is written a part at a time to a temporary
-folder: a learner that picks at random for a tenth of the rounds, then by a softmax policy. Every line is a process of
-its own that is given the limit; its peak is what the system says of it (VmHWM). The bare scan asks pyarrow for the same
-columns in small batches and does nothing with them; one is made before and one after each line. Results go to
+folder: a softmax policy, whose preference is weaker for a tenth of the rounds. Every line is a process of its own that
+is given the limit; its peak is what the system says of it (VmHWM). The bare scan asks pyarrow for the same columns in
+small batches and does nothing with them; one is made before and one after each line. Results go to
 `docs/speed/out_of_core.md`.
 """
 
@@ -29,6 +29,8 @@ from onlooker.formats.memory import as_bytes
 ARMS, FEATURES = 50, 20
 PART = 2_000
 TIMES = 4
+EARLY = 0.3
+"""Strength of the preference in the first tenth of the log."""
 TABLE = Path(__file__).parents[1] / "docs/speed/out_of_core.md"
 
 
@@ -44,7 +46,7 @@ def draw(n_rounds: int) -> Iterator[BanditLog]:
         rng = np.random.default_rng([2, first])
         n = min(PART, n_rounds - first)
         X = rng.standard_normal((n, ARMS, FEATURES), dtype=np.float32)
-        scores = X @ theta if first >= n_rounds // 10 else np.zeros((n, ARMS))
+        scores = X @ theta * (1.0 if first >= n_rounds // 10 else EARLY)
         yield BanditLog.from_dense(X, (scores + rng.gumbel(size=(n, ARMS))).argmax(axis=1))
 
 

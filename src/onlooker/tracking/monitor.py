@@ -182,7 +182,9 @@ def _size(step: int) -> int:
 
 def _check_scale(log: BanditLog, ridge: float) -> None:
     """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
-    spread, names = np.abs(log.features).max(axis=0), feature_labels(log.feature_names, log.n_features)
+    # Not by absolute values, which would be a second copy of the rounds.
+    spread = np.maximum(log.features.max(axis=0), -log.features.min(axis=0))
+    names = feature_labels(log.feature_names, log.n_features)
     limit = LARGEST * max(1.0, ridge) ** 0.5
     if float(spread.max()) > limit:
         worst = int(spread.argmax())
