@@ -191,3 +191,25 @@ def test_bad_weights_and_empty_problems_are_refused():
         SoftmaxObjective(log, l2=0.0, weights=[1.0, -1.0, 1.0])
     with pytest.raises(InputError, match="nothing to imitate"):
         SoftmaxObjective(BanditLog(np.ones((2, 1)), [0, 1, 2], [0, 0]), l2=0.0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_rare_features_that_a_sketch_cannot_bound_are_fitted_all_the_same(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20_000, 5, 6))
+    X[:, :, 3:] = rng.random((20_000, 5, 3)) < 0.01
+    truth = np.array([1.0, -1.0, 0.5, -1.5, 1.0, 2.0])
+    log = BanditLog.from_dense(X, (X @ truth + rng.gumbel(size=(20_000, 5))).argmax(axis=1))
+    for rounds in (log, log.suffix(18_114)):
+        fit = minimise(SoftmaxObjective(rounds, l2=0.0))
+        assert fit.converged
+        assert np.abs(fit.at.gradient).max() <= 1e-8
+        np.testing.assert_allclose(fit.at.theta, truth, atol=1.0)
+
+
+def test_a_sketch_without_any_difference_between_arms_does_not_end_the_search():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 4, 2))
+    X[::8] = 0.0
+    log = BanditLog.from_dense(X, (X @ [1.0, -1.0] + rng.gumbel(size=(800, 4))).argmax(axis=1))
+    np.testing.assert_allclose(minimise(SoftmaxObjective(log, l2=0.0)).at.theta, [1.0, -1.0], atol=0.2)

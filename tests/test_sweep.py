@@ -58,3 +58,14 @@ def test_rounds_without_weight_count_as_none():
     expected, expected_losses = fit_suffixes(rest, [int(kept[:b].sum()) for b in burn_ins], l2=1e-3)
     np.testing.assert_allclose(weighted, expected, atol=1e-3)
     np.testing.assert_allclose(losses, expected_losses, atol=1e-6)
+
+
+def test_a_sweep_without_penalty_finds_what_single_fits_find_where_features_are_rare():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20_000, 5, 6))
+    X[:, :, 3:] = rng.random((20_000, 5, 3)) < 0.01
+    chosen = (X @ [1.0, -1.0, 0.5, -1.5, 1.0, 2.0] + rng.gumbel(size=(20_000, 5))).argmax(axis=1)
+    log = BanditLog.from_dense(X, chosen)
+    sweep = burn_in_sweep(log, [0.0, 0.9, 0.97, 0.99], l2=0.0)
+    single = [SuffixImitation(burn_in=int(start), l2=0.0).fit(log).loss_ for start in sweep.burn_ins]
+    np.testing.assert_allclose(sweep.losses, single, rtol=1e-5)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from onlooker.errors import InputError
+from onlooker.kernels.zero_one import arcs
 from onlooker.log import BanditLog
 from onlooker.metrics import agreement
 from onlooker.newton import minimise
@@ -211,3 +212,13 @@ def test_an_exact_minimum_that_takes_too_long_is_refused():
     log = BanditLog.from_dense(rng.normal(size=(300, 4, 6)), rng.integers(0, 4, 300))
     with pytest.raises(InputError, match="300 rounds are too many for an exact minimum"):
         exact_minimum(SoftmaxObjective(log, l2=0.0), seconds=0.2)
+
+
+def test_rivals_in_one_direction_leave_half_of_a_circle():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        (c, p), times = rng.normal(size=2), rng.choice([1, 2, 3, 0.5, 1 / 3, 0.7])
+        low, length = np.zeros(1), np.zeros(1)
+        leads = np.array([0, c, times * c]), np.array([0, p, times * p])
+        arcs(np.array([0, 3]), np.array([0]), np.ones(1), 0, 1, *leads, low, length)
+        assert length[0] == pytest.approx(np.pi, abs=1e-6)

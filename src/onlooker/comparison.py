@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.errors import OnlookerWarning
+from onlooker.errors import InputError, OnlookerWarning
 from onlooker.log import BanditLog
 from onlooker.metrics import agreement, direction_error, predictive_regret
 from onlooker.observers import Observer
@@ -124,6 +124,13 @@ def compare(
     >>> table["keep all"].direction_error < 0.2
     True
     """
+    if observers is not None and (not isinstance(observers, Mapping) or not observers):
+        raise InputError("observers must be named: pass a dictionary such as {'rule': SuffixImitation()}")
+    for name, observer in (observers or {}).items():
+        if not hasattr(observer, "fit"):
+            raise InputError(
+                f"observer {name!r} is a {type(observer).__name__}, which has no fit(log): pass an observer"
+            )
     chosen = default_observers() if observers is None else observers
     rows = []
     for done, (name, observer) in enumerate(chosen.items(), 1):

@@ -131,12 +131,14 @@ def _search(
     slow = near is None
     if sketch is not None:
         near = minimise(sketch, tolerance=SKETCH_TOLERANCE)
-    if near is None:
+    if near is not None:
+        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
+    # A sketch may be separable where its objective is not: its theta is then further off than zero is.
+    anew = here is None or here.value > objective.null_loss
+    if here is None or anew:
         start = objective.evaluate(np.zeros(objective.n_features), share=share)
         here, metric = start, inverse(start.hessian)
-    else:
-        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
-    passes, rate = 1, 1.0
+    passes, rate = 2 if anew and near is not None else 1, 1.0
     seen: Seen | None = None
     while True:
         step = -metric @ here.gradient
@@ -145,16 +147,30 @@ def _search(
         converged = left <= tolerance
         if converged or passes >= MAX_PASSES:
             break
+        if decrement <= tolerance and not isinstance(here, CurvedPoint):
+            # Only the curvature here can tell that the gradient left is rounding.
+            curved, passes = objective.evaluate(here.theta, share=share), passes + 1
+            here, metric = curved, inverse(curved.hessian)
+            continue
         last: Seen | None = None
         ahead: Point | None
+        halvings = 30 if anew else 8
         if look is not None and left * rate * GAIN <= tolerance:
-            last, tried = _line_search(look, here, step)
+            last, tried = _line_search(look, here, step, halvings)
             ahead = last
         elif slow:
-            ahead, tried = _line_search(partial(objective.evaluate, share=share), here, step)
+            ahead, tried = _line_search(partial(objective.evaluate, share=share), here, step, halvings)
         else:
-            ahead, tried = _line_search(objective.slope, here, step)
+            ahead, tried = _line_search(objective.slope, here, step, halvings)
         passes += tried
+        if (
+            not anew
+            and isinstance(here, CurvedPoint)
+            and (ahead is None or (decrement <= tolerance and _is_flat(here, metric)))
+        ):
+            start, passes, anew = objective.evaluate(np.zeros(objective.n_features), share=share), passes + 1, True
+            here, metric = start, inverse(start.hessian)
+            continue
         if ahead is None and isinstance(here, CurvedPoint):
             # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
             converged = decrement <= tolerance**0.5
@@ -174,6 +190,12 @@ def _search(
     return Fit(at=here, metric=metric, n_iter=passes, converged=converged), seen
 
 
+def _is_flat(here: Point, metric: Matrix) -> bool:
+    """Whether the gradient points where there is no curvature: a theta that has run off."""
+    left = here.gradient - here.hessian @ (metric @ here.gradient) if isinstance(here, CurvedPoint) else here.gradient
+    return float(np.abs(left).max()) > 0.5 * _size(here)
+
+
 def _size(here: Point) -> float:
     return float(np.abs(here.gradient).max())
 
@@ -191,11 +213,13 @@ def _corrected(metric: Matrix, here: Point, ahead: Point) -> Matrix:
     )
 
 
-def _line_search(look: Callable[[Vector], Looked], here: Point, step: Vector) -> tuple[Looked | None, int]:
+def _line_search(
+    look: Callable[[Vector], Looked], here: Point, step: Vector, halvings: int
+) -> tuple[Looked | None, int]:
     """Halve the step until the objective falls; near the minimum, where it cannot be seen to, the gradient decides."""
     slope = float(here.gradient @ step)
     length = 1.0
-    for tried in range(1, 31):
+    for tried in range(1, halvings + 1):
         ahead = look(here.theta + length * step)
         if ahead.value <= here.value + 1e-4 * length * slope:
             return ahead, tried

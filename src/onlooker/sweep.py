@@ -155,7 +155,12 @@ def _next_fit(
 
 
 def _last_step(fit: Fit, l2: float) -> tuple[Vector, float]:
-    """Theta after one more step, and the mean loss there by the gradient and curvature that are known."""
+    """Theta after one more step, and the mean loss there by the gradient and curvature that are known.
+
+    Where the search stopped short of the minimum, as with picks that no theta bounds, it stays where it got to.
+    """
+    if not fit.converged:
+        return fit.at.theta, fit.at.loss
     step = -fit.metric @ fit.at.gradient
     theta = fit.at.theta + step
     return theta, fit.at.value + 0.5 * float(fit.at.gradient @ step) - 0.5 * l2 * float(theta @ theta)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from onlooker.bounds.arguments import as_count
 from onlooker.bounds.complexity import Dimension
 from onlooker.bounds.theorems import predictive_regret_bound, risk_from_excess
+from onlooker.checks import as_number
 
 
 class BestBurnIn(NamedTuple):
@@ -26,7 +27,7 @@ def best_burn_in(
     n_features: int,
     n_arms: int,
     delta: float,
-    eta: Callable[[int], float],
+    eta: Callable[[int], float] | float,
     *,
     dimension: Dimension = "sharp",
 ) -> BestBurnIn:
@@ -41,7 +42,7 @@ def best_burn_in(
     n_rounds, n_features, n_arms, delta, dimension
         As in `predictive_regret_bound`.
     eta
-        From a burn-in to a probability: a function of yours, or what `eta_from_simulation` gives.
+        From a burn-in to a probability: a function of yours, or what `eta_from_simulation` gives; or one for all.
 
     Examples
     --------
@@ -52,13 +53,18 @@ def best_burn_in(
     (737, 1170)
     """
     rounds = as_count(n_rounds, "n_rounds")
+    mistakes = eta if callable(eta) else _constant(as_number(eta, "eta", least=0.0, most=1.0))
     best = BestBurnIn(0, math.inf)
     for burn_in in range(rounds):
         flawless = predictive_regret_bound(rounds, burn_in, n_features, n_arms, delta, 0.0, dimension=dimension)
         # It only grows with the burn-in, so no later one can do better.
         if flawless >= best.bound:
             break
-        bound = risk_from_excess(flawless, eta(burn_in))
+        bound = risk_from_excess(flawless, mistakes(burn_in))
         if bound < best.bound:
             best = BestBurnIn(burn_in, bound)
     return best
+
+
+def _constant(value: float) -> Callable[[int], float]:
+    return lambda _: value

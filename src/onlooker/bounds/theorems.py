@@ -27,7 +27,7 @@ def regret_from_risk(risk: float, *, feature_norm: float = 1.0, theta_norm: floa
     """
     missed = _as_bound(risk, "risk")
     length = as_number(feature_norm, "feature_norm", least=0.0) * as_number(theta_norm, "theta_norm", least=0.0)
-    return 2.0 * length * missed if length else 0.0
+    return 2.0 * length * missed if length and missed else 0.0
 
 
 def risk_from_excess(excess: float, eta: float) -> float:

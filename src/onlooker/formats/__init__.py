@@ -5,6 +5,7 @@ Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -207,7 +208,13 @@ def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
     name = os.fspath(path)
     if Path(name).exists() or not glob.has_magic(name):
         return [Path(name)]
-    found = sorted(map(Path, glob.glob(name, recursive=True)))  # noqa: PTH207  a pattern may begin at the root
+    found = sorted(map(Path, glob.glob(name, recursive=True)), key=_by_number)  # noqa: PTH207  it may begin at the root
     if not found:
         raise InputError(f"{name}: no file matches: check the pattern")
     return found
+
+
+def _by_number(path: Path) -> list[tuple[str, int]]:
+    """Key to sort files by, numbers in their names as numbers: day 2 before day 10."""
+    pieces = re.split(r"(\d+)", str(path))
+    return [(text, int(number)) for text, number in zip(pieces[::2], [*pieces[1::2], "0"], strict=True)]

@@ -13,7 +13,8 @@ from numba import njit
 from onlooker.types import Features, Index, Vector
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+# No fused products: of parallel vectors the two halves of a cross product must cancel.
+_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "nsz"})
 
 
 @_compiled

@@ -56,7 +56,11 @@ class BlockImitation(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         blocks, l2 = as_whole(self.blocks, "blocks", least=1), as_number(self.l2, "l2", least=0.0)
-        edges = np.arange(blocks + 1) * as_log(log).n_rounds // blocks
+        if as_log(log).n_rounds < blocks:
+            raise InputError(f"{log.n_rounds} rounds cannot make {blocks} blocks: use fewer blocks, or more rounds")
+        if not (log.n_arms > 1).any():
+            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        edges = np.arange(blocks + 1) * log.n_rounds // blocks
         thetas = []
         for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             part = log[start:stop]

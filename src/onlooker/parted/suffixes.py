@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
+from onlooker.errors import ConvergenceWarning
 from onlooker.log import BanditLog
 from onlooker.newton import inverse
 from onlooker.objective import FAIR, Pass, Sums
@@ -28,9 +30,11 @@ class SuffixSums:
     """Loss, gradient and Hessian."""
     n_choices: int
     """Rounds that offer a choice."""
+    null_loss: float
+    """Loss of picking uniformly in all of them."""
 
     def __add__(self, later: SuffixSums) -> SuffixSums:
-        return SuffixSums(self.sums + later.sums, self.n_choices + later.n_choices)
+        return SuffixSums(self.sums + later.sums, self.n_choices + later.n_choices, self.null_loss + later.null_loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,9 @@ class RunPasses:
         for start, theta in zip(self.starts, self.thetas, strict=True):
             rounds = part[max(0, start - first) :]
             sums = RunPass(Pass(theta=theta, share=FAIR))(rounds, first) if rounds.n_rounds else None
-            found.append(None if sums is None else SuffixSums(sums, int(np.count_nonzero(rounds.n_arms > 1))))
+            arms = rounds.n_arms
+            choices, chance = int(np.count_nonzero(arms > 1)), float(np.log(arms).sum())
+            found.append(None if sums is None else SuffixSums(sums, choices, chance))
         return found
 
 
@@ -63,7 +69,7 @@ def refine_suffixes(
 ) -> tuple[Matrix, Vector]:
     """Theta and mean loss for the suffix after each burn-in, from thetas near them; NaN where it holds no choice.
 
-    Newton's method with halved steps where one leads up, for all suffixes at once.
+    Newton's method with halved steps where one leads up, for all suffixes at once; from zero where that is nearer.
     """
     starts, first = np.unique(burn_ins, return_index=True)
     searches = [_Search(start, np.nan_to_num(thetas[at]), l2) for start, at in zip(starts.tolist(), first, strict=True)]
@@ -78,8 +84,16 @@ def refine_suffixes(
         totals = reduce(_joined, parts.run(task, min(task.starts)), nothing)
         for search, found in zip(going, totals, strict=True):
             search.step(found, tolerance)
+    open_ends = sum(not search.done for search in searches)
+    if open_ends:
+        warnings.warn(
+            f"{open_ends} of {len(searches)} fits did not end within {MAX_PASSES} passes: bring the features to "
+            "similar scales, or try a larger l2",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     place = np.searchsorted(starts, burn_ins)
-    best = np.array([search.theta for search in searches])[place]
+    best = np.array([search.best for search in searches])[place]
     return best, np.array([search.loss for search in searches])[place]
 
 
@@ -88,19 +102,23 @@ class _Search:
 
     def __init__(self, start: int, theta: Vector, l2: float) -> None:
         self.start, self.theta, self.l2 = start, theta, l2
-        self.loss, self.done = np.nan, False
+        self.best, self.loss, self.done = np.full_like(theta, np.nan), np.nan, False
         self._here: tuple[Vector, float, float, Vector] | None = None
 
     def step(self, found: SuffixSums | None, tolerance: float) -> None:
         """Go on from what a pass found at `theta`."""
         if found is None or not found.n_choices:
-            self.theta, self.done = np.full_like(self.theta, np.nan), True
+            self.done = True
             return
         theta, sums, n = self.theta, found.sums, found.n_choices
-        self.loss = sums.loss / n
-        value = self.loss + 0.5 * self.l2 * float(theta @ theta)
+        loss = sums.loss / n
+        value = loss + 0.5 * self.l2 * float(theta @ theta)
+        if self._here is None and value > found.null_loss / n and theta.any():
+            self.theta = np.zeros_like(theta)
+            return
         if self._here is not None and self._climbs(value):
             return
+        self.best, self.loss = theta, loss
         gradient = sums.gradient / n + self.l2 * theta
         hessian = (sums.upper + np.triu(sums.upper, 1).T) / n + self.l2 * np.eye(len(theta))
         step = -inverse(hessian) @ gradient
