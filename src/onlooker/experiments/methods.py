@@ -23,7 +23,7 @@ LEARNER = "learner (sees rewards)"
 
 SHORTENED: Mapping[str, Mapping[str, int]] = {
     "bayesian": {"iterations": 25, "sweeps": 3, "posterior_sweeps": 15},
-    "nonparametric": {"sweeps": 200, "burn_in_sweeps": 100},
+    "nonparametric": {"sweeps": 300, "burn_in_sweeps": 100},
 }
 """Chains shorter than the observers' own, so that 10,000 rounds take tens of seconds rather than minutes."""
 
