@@ -84,17 +84,17 @@ def _table(rows: list[dict[str, Any]], learner: str, horizons: tuple[int, ...]) 
                 value, low, high = (f"{x:.{DIGITS[measure]}f}" for x in (found.value, found.low, found.high))
                 cells.append(f"{value} [{low}, {high}]")
             lines.append([title, *cells])
-        tables.append(f"### {learner}: {measure.replace('_', ' ')}\n\n{_markdown(lines)}")
+        tables.append(f"## {learner}: {measure.replace('_', ' ')}\n\n{_markdown(lines)}")
     lines = [["method", *(f"N = {n:,}" for n in horizons)], ["---"] + ["--:"] * len(horizons)]
     for method, title in TITLES.items():
         if method != "rule":
             lines.append([title, *(_beside_rule(rows, method, learner, n) for n in horizons)])
-    tables.append(f"### {learner}: direction error / that of the rule N^0.9\n\n{_markdown(lines)}")
+    tables.append(f"## {learner}: direction error / that of the rule N^0.9\n\n{_markdown(lines)}")
     lines = [["method", *(f"N = {n:,}" for n in horizons)], ["---"] + ["--:"] * len(horizons)]
     for method, title in TITLES.items():
         if method != LEARNER:
             lines.append([title, *(f"{np.median(_of(rows, method, learner, n, 'cpu_seconds')):.2f}" for n in horizons)])
-    return "\n\n".join([*tables, f"### {learner}: processor seconds (median)\n\n{_markdown(lines)}"])
+    return "\n\n".join([*tables, f"## {learner}: processor seconds (median)\n\n{_markdown(lines)}"])
 
 
 def _beside_rule(rows: list[dict[str, Any]], method: str, learner: str, n: int) -> str:
