@@ -44,9 +44,14 @@ def test_the_last_block_is_a_suffix(log):
 
 
 def test_blocks_without_a_choice():
-    log = BanditLog.from_dense(np.zeros((3, 1, 2)), chosen=[0, 0, 0])
+    log = BanditLog(np.zeros((5, 2)), offsets=[0, 1, 3, 5], chosen=[0, 0, 0])
     with pytest.raises(InputError, match="rounds 0 to 1 of 3 offer no choice: use fewer blocks"):
         BlockImitation(blocks=3).fit(log)
+    for observer in (BlockImitation(blocks=1), RankedBlocks(blocks=2)):
+        with pytest.raises(InputError, match="no round offers a choice"):
+            observer.fit(log[:1])
+    with pytest.raises(InputError, match="3 rounds cannot make 4 blocks"):
+        BlockImitation(blocks=4).fit(log)
     with pytest.raises(InputError, match="blocks is 0"):
         BlockImitation(blocks=0).fit(log)
 
