@@ -42,8 +42,14 @@ class RayParts:
 
     Examples
     --------
-    >>> with RayParts(scan_log("days/*.parquet"), workers=2) as parts:  # doctest: +SKIP
-    ...     observer = SuffixImitation(burn_in="rule").fit(parts)
+    >>> from tempfile import TemporaryDirectory
+    >>> from onlooker import Environment, LinTS, SuffixImitation, scan_log, simulate, write_log
+    >>> with TemporaryDirectory() as folder:
+    ...     write_log(simulate(Environment(5, 10), LinTS(), n_rounds=2000).log, f"{folder}/day1.parquet")
+    ...     with RayParts(scan_log(f"{folder}/day*.parquet"), workers=1) as parts:
+    ...         observer = SuffixImitation(burn_in="rule").fit(parts)
+    >>> observer.n_rounds_
+    1065
     """
 
     def __init__(
