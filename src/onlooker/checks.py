@@ -1,7 +1,8 @@
-"""Check the plain numbers that users pass: a whole number, a real number, within bounds."""
+"""Check the plain values that users pass: whole and real numbers within bounds, words that were mistyped."""
 
 import math
 import operator
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -42,3 +43,18 @@ def as_number(
         bounds += [f"at most {most:g}"] if most < math.inf else []
         raise InputError(f"{name} is {value!r}: pass a finite number {' and '.join(bounds)}".rstrip())
     return number
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Ask for the known word that is nearest to a mistyped one; say nothing where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("digagnose", ["diagnose", "fit"]), did_you_mean("PRICE ", ["price"]), did_you_mean("x", ["price"])
+    ("did you mean 'diagnose'?", "did you mean 'price'?", '')
+    """
+    from difflib import get_close_matches
+
+    folded = {other.strip().lower(): other for other in known}
+    near = get_close_matches(word.strip().lower(), folded, n=1)
+    return f"did you mean {folded[near[0]]!r}?" if near else ""

@@ -7,13 +7,13 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.categories import MOST_LEVELS, Categories, Encoded, Encoding, level_order
+from onlooker.checks import did_you_mean
 from onlooker.encoding import check_complete, feature_rows, is_number, is_text, level_counts, place, some
 from onlooker.errors import ColumnsLeftOutWarning, InputError
 from onlooker.grouping import group_rounds, in_time, picks
@@ -345,7 +345,5 @@ def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> Non
     """Every wanted column is there; `wanted` maps what a column means to its name."""
     for meaning, name in wanted.items():
         if name is not None and name not in names:
-            folded = {other.strip().lower(): other for other in names}
-            near = get_close_matches(name.strip().lower(), folded, n=1)
-            hint = f"did you mean {folded[near[0]]!r}? " if near else ""
-            raise InputError(f"the table has no column {name!r}: it has {some(names)}; {hint}name it as `{meaning}`")
+            hint = f"{did_you_mean(name, names)} name it as `{meaning}`".lstrip()
+            raise InputError(f"the table has no column {name!r}: it has {some(names)}; {hint}")

@@ -8,6 +8,7 @@ import click
 
 from onlooker import __version__
 from onlooker.cli.compare import compare
+from onlooker.cli.completion import completion
 from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
@@ -31,7 +32,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, simulate, convert, fit, diagnose, track, report, compare, reproduce):
+for command in (demo, simulate, convert, fit, diagnose, track, report, compare, reproduce, completion):
     commands.add_command(command)
 
 

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
 from onlooker.cli.opening import open_log, print_assumptions
+from onlooker.cli.parameters import FILE, method_names
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,11 +24,18 @@ CHARTS = (".png", ".svg")
 
 
 @click.command()
-@click.argument("log", required=False)
-@click.option("--observer", "names", multiple=True, metavar="NAME", help="Run this one; repeat for more.")
+@click.argument("log", required=False, type=FILE)
+@click.option(
+    "--observer",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=method_names,
+    help="Run this one; repeat for more.",
+)
 @click.option("--all", "everything", is_flag=True, help="Run the slow ones too: minutes on a log of 10,000 rounds.")
-@click.option("--out", metavar="TABLE.csv", help="Also write the table.")
-@click.option("--chart", metavar="FILE", help="Also draw it (.png or .svg).")
+@click.option("--out", type=FILE, metavar="TABLE.csv", help="Also write the table.")
+@click.option("--chart", type=FILE, metavar="FILE", help="Also draw it (.png or .svg).")
 @options.simulation_options
 @options.seed
 @options.column_options

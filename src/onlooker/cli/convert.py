@@ -10,6 +10,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import print_json
 from onlooker.cli.opening import open_log, open_scan
+from onlooker.cli.parameters import FILE
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="IN")
-@click.argument("target", metavar="OUT")
+@click.argument("source", metavar="IN", type=FILE)
+@click.argument("target", metavar="OUT", type=FILE)
 @click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one a round.")
 @click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row a round.")
 @options.column_options

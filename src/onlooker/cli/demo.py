@@ -6,6 +6,7 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
+from onlooker.cli.parameters import FILE
 
 
 @click.command()
@@ -13,7 +14,9 @@ from onlooker.cli.console import prepare_kernels, print_comparison, print_json, 
 @click.option(
     "--rounds", "n_rounds", default=10_000, show_default=True, type=click.IntRange(min=100), help="Rounds, N."
 )
-@click.option("--out", default="onlooker-demo.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@click.option(
+    "--out", default="onlooker-demo.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
+)
 @options.as_json
 def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
     """Simulate a learner, hide its rewards, recover what it learned, show how close that came.

@@ -10,6 +10,7 @@ import click
 
 from onlooker.cli.console import prepare_kernels
 from onlooker.cli.opening import open_log, open_scan
+from onlooker.cli.parameters import OneOf
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def engine_options(command: Command) -> Command:
             "--engine",
             default="local",
             show_default=True,
-            type=click.Choice(["local", "ray"]),
+            type=OneOf(["local", "ray"]),
             help="On this machine, or on a Ray cluster (pip install 'onlooker[ray]').",
         ),
     ):

@@ -12,19 +12,24 @@ from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar
 from onlooker.cli.engine import engine_options, opened
 from onlooker.cli.opening import print_assumptions
+from onlooker.cli.parameters import FILE, OneOf, words
 from onlooker.errors import InputError, OnlookerWarning
 
 
 @click.command()
-@click.argument("log")
+@click.argument("log", type=FILE)
 @click.option(
-    "--burn-in", default="auto", show_default=True, help="naive, rule, auto, a number of rounds, or a fraction below 1."
+    "--burn-in",
+    default="auto",
+    show_default=True,
+    shell_complete=words("naive", "rule", "auto"),
+    help="naive, rule, auto, a number of rounds, or a fraction below 1.",
 )
 @click.option(
     "--loss",
     default="softmax",
     show_default=True,
-    type=click.Choice(["softmax", "zero_one"]),
+    type=OneOf(["softmax", "zero_one"]),
     help="zero_one counts missed picks (algorithm 1): a search, without intervals.",
 )
 @click.option("--l2", default=1e-4, show_default=True, help="Penalty on the mean loss; 0 is maximum likelihood.")
@@ -32,11 +37,11 @@ from onlooker.errors import InputError, OnlookerWarning
     "--covariance",
     default="sandwich",
     show_default=True,
-    type=click.Choice(["sandwich", "model"]),
+    type=OneOf(["sandwich", "model"]),
     help="Of intervals.",
 )
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
-@click.option("--out", metavar="FILE", help="Save the policy as JSON.")
+@click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
 @options.memory_limit
 @engine_options
 @options.seed

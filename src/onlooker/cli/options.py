@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from onlooker.cli import opening
+from onlooker.cli.parameters import FILE, OneOf
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def simulation_options(command: Command) -> Command:
         click.option(
             "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting of the learner, as in alpha=0.2."
         ),
-        click.option("--learner", default="linucb", show_default=True, type=click.Choice(list(LEARNERS))),
+        click.option("--learner", default="linucb", show_default=True, type=OneOf(list(LEARNERS))),
     ):
         command = option(command)
     return command
@@ -58,7 +59,9 @@ def simulation_options(command: Command) -> Command:
 def column_options(command: Command) -> Command:
     """Which columns of a log file mean what."""
     for option in (
-        click.option("--like", metavar="POLICY.json", help="Encode as the log behind this policy was encoded."),
+        click.option(
+            "--like", type=FILE, metavar="POLICY.json", help="Encode as the log behind this policy was encoded."
+        ),
         click.option(
             "--cross",
             is_flag=True,

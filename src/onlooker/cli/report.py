@@ -13,6 +13,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
+from onlooker.cli.parameters import FILE
 from onlooker.cli.wording import flag, in_flags
 from onlooker.errors import OnlookerWarning
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("log")
-@click.option("--out", default="report.html", show_default=True, metavar="FILE", help="Where to write the page.")
+@click.argument("log", type=FILE)
+@click.option(
+    "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
+)
 @click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
 @options.column_options
 @options.as_json

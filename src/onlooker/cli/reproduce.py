@@ -14,6 +14,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json
 from onlooker.cli.engine import check_engine, engine_options
+from onlooker.cli.parameters import FOLDER, words
 
 if TYPE_CHECKING:
     from onlooker.experiments.paper import Paper
@@ -22,13 +23,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--figure", metavar="NAME", help="Only this one: figure1, figure2, appendixA, or as figure1-d50-K200.")
+@click.option(
+    "--figure",
+    metavar="NAME",
+    shell_complete=words("figure1", "figure2", "appendixA"),
+    help="Only this one: figure1, figure2, appendixA, or as figure1-d50-K200.",
+)
 @click.option("--seeds", default=20, show_default=True, type=click.IntRange(min=1), help="How many, from 0.")
 @click.option("--quick", is_flag=True, help="A small grid, to see that everything works.")
 @click.option(
     "--tracking", is_flag=True, help="Put the tracking observer beside the paper's; takes about twice as long."
 )
-@click.option("--out", default="onlooker-paper", show_default=True, metavar="DIR", help="Where results are kept.")
+@click.option(
+    "--out", default="onlooker-paper", show_default=True, type=FOLDER, metavar="DIR", help="Where results are kept."
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are cores unless said.")
 @engine_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and about how long it takes.")

@@ -8,13 +8,16 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.parameters import FILE
 
 
 @click.command()
 @options.simulation_options
 @options.seed
-@click.option("--out", required=True, metavar="FILE", help="Where to write the log (.parquet or .csv).")
-@click.option("--truth", metavar="FILE", help="Also write what the log hides: theta* and the learner's own estimate.")
+@click.option("--out", required=True, type=FILE, metavar="FILE", help="Where to write the log (.parquet or .csv).")
+@click.option(
+    "--truth", type=FILE, metavar="FILE", help="Also write what the log hides: theta* and the learner's own estimate."
+)
 @options.as_json
 def simulate(
     learner: str,

@@ -11,6 +11,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
+from onlooker.cli.parameters import FILE, words
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
@@ -26,13 +27,19 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
 
 
 @click.command()
-@click.argument("log")
-@click.option("--exploration", help="How it explores: auto (the default), ucb:1.0, ts:20, lapse:0.05, softmax:0.5.")
+@click.argument("log", type=FILE)
+@click.option(
+    "--exploration",
+    shell_complete=words("auto"),
+    help="How it explores: auto (the default), ucb:1.0, ts:20, lapse:0.05, softmax:0.5.",
+)
 @click.option("--ridge", type=float, help="The learner's own ridge penalty; 1 unless given.")
 @click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
-@click.option("--out", metavar="FILE", help="Save the policy as JSON.")
-@click.option("--state", metavar="FILE", help="Go on from this state if it exists, and keep the new one there.")
-@click.option("--chart", metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
+@click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
+@click.option(
+    "--state", type=FILE, metavar="FILE", help="Go on from this state if it exists, and keep the new one there."
+)
+@click.option("--chart", type=FILE, metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
 @options.memory_limit
 @options.column_options
 @options.as_json

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from onlooker.checks import did_you_mean
 from onlooker.errors import InputError
 from onlooker.observers.base import Observer
 from onlooker.observers.bayesian_icb import BayesianICB
@@ -59,5 +60,6 @@ def find_methods(names: Iterable[str]) -> tuple[Method, ...]:
     known = {method.name: method for method in METHODS}
     for name in names:
         if name not in known:
-            raise InputError(f"there is no method {name!r}: use {', '.join(known)}")
+            hint = did_you_mean(name, known)
+            raise InputError(f"there is no method {name!r}: use {', '.join(known)}" + (hint and f"; {hint}"))
     return tuple(known[name] for name in dict.fromkeys(names))
