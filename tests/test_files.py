@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from onlooker.errors import InputError
-from onlooker.files import atomic_path, write_text
+from onlooker.files import atomic_file, remove_temporaries, write_text
 
 posix = pytest.mark.skipif(os.name != "posix", reason="modes and devices of POSIX systems")
 
@@ -29,8 +29,8 @@ def test_a_failure_leaves_the_old_file_and_no_temporary(tmp_path, error, old):
     path = tmp_path / "a.txt"
     if old:
         path.write_text(old)
-    with pytest.raises(error), atomic_path(path) as temporary:  # noqa: PT012
-        temporary.write_text("half")
+    with pytest.raises(error), atomic_file(path) as file:  # noqa: PT012
+        file.write(b"half")
         raise error
     assert names_in(tmp_path) == (["a.txt"] if old else [])
     assert not old or path.read_text() == old
@@ -39,10 +39,11 @@ def test_a_failure_leaves_the_old_file_and_no_temporary(tmp_path, error, old):
 def test_nothing_is_seen_before_the_block_ends(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with atomic_path(path) as temporary:
-        temporary.write_text("new")
+    with atomic_file(path) as file:
+        file.write(b"new")
+        file.flush()
         assert path.read_text() == "old"
-        assert temporary.parent == path.parent
+        assert len(names_in(tmp_path)) == 2
     assert path.read_text() == "new"
 
 
@@ -110,3 +111,72 @@ def test_targets_that_cannot_be_written(tmp_path):
         with pytest.raises(InputError, match=reason):
             write_text(target, "x")
     assert names_in(tmp_path) == ["file"]
+
+
+@posix
+def test_a_private_file_is_private_while_it_is_written(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("")
+    path.chmod(0o600)
+    with atomic_file(path):
+        assert {stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()} == {0o600}
+
+
+@posix
+def test_links_stay_and_what_is_behind_them_is_replaced(tmp_path):
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    (shelf / "old").write_text("old")
+    link, ahead = tmp_path / "link", tmp_path / "ahead"
+    link.symlink_to("shelf/old")
+    ahead.symlink_to("shelf/new")
+    for path in (link, ahead):
+        write_text(path, "new")
+        assert path.is_symlink()
+        assert path.read_text() == "new"
+    assert names_in(shelf) == ["new", "old"]
+
+
+@posix
+def test_a_link_to_itself_is_refused(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    with pytest.raises(InputError, match=r"loop: cannot be written \(Too many levels"):
+        write_text(loop, "x")
+    assert loop.is_symlink()
+
+
+def test_another_name_of_a_file_keeps_what_it_had(tmp_path):
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_text("old")
+    other.hardlink_to(path)
+    write_text(path, "new")
+    assert (path.read_text(), other.read_text()) == ("new", "old")
+
+
+def test_what_a_killed_process_left_is_swept_up_and_nothing_else(tmp_path):
+    with atomic_file(tmp_path / "a.txt"):
+        left = next(tmp_path.iterdir())
+    left.write_text("half")
+    others = [".hidden", ".a.part", "a.0123456789abcdef.part", "b.part", "a.txt"]
+    for name in others:
+        (tmp_path / name).write_text("")
+    remove_temporaries(tmp_path)
+    assert names_in(tmp_path) == sorted(others)
+
+
+def test_a_library_may_close_the_file(tmp_path):
+    with atomic_file(tmp_path / "a.txt") as file:
+        file.write(b"x")
+        file.close()
+    assert (tmp_path / "a.txt").read_bytes() == b"x"
+
+
+def test_the_first_error_is_told(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(KeyboardInterrupt), atomic_file(tmp_path / "a.txt"):  # noqa: PT012
+        monkeypatch.setattr(os, "close", full)
+        monkeypatch.setattr(os, "unlink", full)
+        raise KeyboardInterrupt

@@ -1,62 +1,80 @@
 """Writing files whole or not at all, and reading back what names its schema."""
 
+import errno
 import json
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.errors import InputError
 
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.part")
+"""What a file is called while it is being written."""
+
+_NO_ROOM = "free some space there, or name a place with more"
+_ADVICE = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EIO: "check the disk, or name a place on another",
+    errno.ENOENT: "make its folder, or name another place",
+}
+"""What to do about a refusal of the system's."""
+
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it into place when the block ends without an error.
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Give a file to write to; it takes its place at `path` when the block ends without an error.
+
+    Until then nothing is seen there but what was there before, and after an error that stays. A link is followed: the
+    file behind it is replaced. What the system refuses is one `InputError`.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     with atomic_path(Path(folder) / "answer.txt") as temporary:
-    ...         _ = temporary.write_text("42")
+    ...     with atomic_file(Path(folder) / "answer.txt") as file:
+    ...         _ = file.write(b"42")
     ...     os.listdir(folder)
     ['answer.txt']
     """
-    target = Path(path)
-    temporary = _temporary_beside(target)
-    try:
-        yield temporary
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-        _sync_folder(target.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _temporary_beside(target: Path) -> Path:
-    """Make an empty file in the same folder, refusing targets that a rename could not or should not replace."""
+    target, mode = _behind_links(Path(path))
     # Shortened, so that a name as long as the system allows still has a temporary beside it.
     temporary = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}.part"
     try:
-        folder, special = target.is_dir(), target.exists() and not target.is_file()
-        if not (folder or special):
-            # Opened as an ordinary file would be, so that the system applies the user's mask.
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"{target}: cannot be written ({reason})") from error
-    if folder:
-        raise InputError(f"{target}: is a folder, name a file in it")
-    if special:
-        raise InputError(f"{target}: is a device or a pipe, which cannot be replaced: name a file")
-    return temporary
+        with _synced(temporary, mode) as file:
+            yield file
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise _refusal(path, error) from error
+        raise
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content`, whole or not at all."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` as UTF-8, whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Sweep up what a killed process was writing; nobody else may be writing into the folder."""
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
@@ -72,18 +90,64 @@ def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, write
     return document
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text` as UTF-8, whole or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def _behind_links(path: Path) -> tuple[Path, int | None]:
+    """The file to replace and its mode, None where there is none yet; what a rename should not replace is refused."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return Path(os.path.realpath(path)), None
+    except OSError as error:
+        raise _refusal(path, error) from error
+    except ValueError as error:
+        raise InputError(f"{path}: cannot be written ({error}): name another place") from error
+    if stat.S_ISDIR(mode):
+        raise InputError(f"{path}: is a folder, name a file in it")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path}: is a device or a pipe, which cannot be replaced: name a file")
+    return Path(os.path.realpath(path)), stat.S_IMODE(mode)
+
+
+@contextmanager
+def _synced(temporary: Path, mode: int | None) -> Iterator[BinaryIO]:
+    """A new file, on the disk when the block ends; without a mode of its own, the system applies the user's mask."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666 if mode is None else mode)
+    # Some libraries close what they write to, but it can only be synced while it is open.
+    file = os.fdopen(descriptor, "wb", closefd=False)
+    try:
+        if mode is not None:
+            os.chmod(temporary, mode)
+        yield file
+        file.close()
+        os.fsync(descriptor)
+    except BaseException:
+        # The rest of the buffer goes nowhere, and what went wrong first is what is told.
+        for close in (file.close, partial(os.close, descriptor)):
+            with suppress(OSError):
+                close()
+        raise
+    os.close(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself durable, where the system has folders that can be synced."""
     if os.name != "posix":
         return
-    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        # A folder that one may write to, but not list.
+        return
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:
+            raise
     finally:
         os.close(descriptor)
+
+
+def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
+    reason = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
+    advice = _ADVICE.get(error.errno or 0, "name another place")
+    return InputError(f"{os.fspath(path)}: cannot be written ({reason}): {advice}")

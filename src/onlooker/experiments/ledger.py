@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,12 +13,9 @@ from typing import Any
 
 from onlooker.errors import InputError, OnlookerWarning
 from onlooker.experiments.lock import locked
-from onlooker.files import write_text
+from onlooker.files import remove_temporaries, write_text
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"
-
-# What onlooker.files calls a file while it is being written.
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 
 
 def as_json(value: object, what: str) -> str:
@@ -83,11 +79,7 @@ class Ledger:
 
     def write(self, job: Job, result: str) -> None:
         """Keep the result of a job, given as JSON."""
-        path = self.path(job)
-        try:
-            write_text(path, f'{{"key": "{job.key}", "arguments": {job.arguments}, "result": {result}}}\n')
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
+        write_text(self.path(job), f'{{"key": "{job.key}", "arguments": {job.arguments}, "result": {result}}}\n')
 
 
 @contextmanager
@@ -164,10 +156,3 @@ def _agree_on_settings(folder: Path, wanted: str) -> None:
     if difference := first_difference(found, json.loads(wanted)):
         message = f"was made with other settings ({difference}): name another folder, or delete this one"
         raise InputError(f"{folder}: {message}")
-
-
-def remove_temporaries(folder: Path) -> None:
-    """Sweep up what a killed process was writing."""
-    for path in folder.iterdir():
-        if _TEMPORARY.fullmatch(path.name):
-            path.unlink(missing_ok=True)

@@ -14,14 +14,13 @@ from onlooker import __version__
 from onlooker.experiments import diagnostics, grid
 from onlooker.experiments.claim import Claim
 from onlooker.experiments.claims import claims, claims_json, claims_markdown
-from onlooker.experiments.ledger import remove_temporaries
 from onlooker.experiments.paper import Paper
 from onlooker.experiments.paper_figures import PaperFigure, paper_figures
 from onlooker.experiments.paper_page import paper_page
 from onlooker.experiments.runner import TaskProgress, run_tasks
 from onlooker.experiments.tables import write_csv
 from onlooker.experiments.workers import Workers, WorkersOf
-from onlooker.files import write_text
+from onlooker.files import remove_temporaries, write_text
 from onlooker.report import render
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")

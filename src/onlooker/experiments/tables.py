@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 
 from onlooker.errors import InputError
-from onlooker.files import atomic_path
+from onlooker.files import write_text
 
 Cell = str | int | float | None
 """What a table holds: text, numbers, or nothing."""
@@ -47,8 +47,7 @@ def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]]
                 kind = type(value).__name__
                 raise InputError(f"{path}: row {number}, {name!r} is a {kind}: write text, a number or None")
         lines.append(_line(_as_text(row.get(name)) for name in columns))
-    with atomic_path(path) as temporary:
-        temporary.write_bytes("".join(lines).encode("utf-8"))
+    write_text(path, "".join(lines))
 
 
 def read_csv(path: str | os.PathLike[str]) -> list[dict[str, Cell]]:

@@ -7,17 +7,19 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.checks import as_whole
 from onlooker.errors import InputError
-from onlooker.files import atomic_path
-from onlooker.formats.format import arrow_errors, named
-from onlooker.formats.memory import as_bytes, check_resident
+from onlooker.files import atomic_file
+from onlooker.formats.format import named
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
 from onlooker.formats.scan import LogScan, WholeFiles, joined
 from onlooker.log import BanditLog, as_log
+from onlooker.memory_limit import as_bytes, check_held, check_resident, limit_in_force, memory_limited
+from onlooker.one_line import one_line
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
@@ -160,8 +162,8 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
             raise InputError("the log has no rounds: there is nothing to write")
         write = find_writer(target).write
         assert write is not None
-    with atomic_path(target) as temporary, named(target, "written"):
-        write(log, temporary)
+    with _file_for(target) as file:
+        write(log, file)
 
 
 def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long: bool = False) -> None:
@@ -173,14 +175,28 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
     with named(target, "written"):
         found = find_writer(target, long=long)
     try:
-        with atomic_path(target) as temporary, named(target, "written"), arrow_errors("a log, written in parts"):
+        with _file_for(target) as file:
             if found.write_parts is not None:
-                found.write_parts(_guarded(logs), temporary)
+                found.write_parts(_guarded(logs), file)
             else:
                 assert found.write is not None
-                found.write(joined(list(_guarded(logs))), temporary)
+                found.write(joined(list(_guarded(logs))), file)
     except _ReadingError as error:
         raise error.error from error
+
+
+@contextmanager
+def _file_for(target: Path) -> Iterator[BinaryIO]:
+    """A file to write a log to; what goes wrong with the log says its name, as what goes wrong with the file does."""
+    import pyarrow as pa
+
+    with atomic_file(target) as file:
+        try:
+            yield file
+        except InputError as error:
+            raise InputError(f"{target}: {error}") from error
+        except (pa.ArrowException, UnicodeError) as error:
+            raise InputError(f"{target}: cannot be written ({one_line(error)})") from error
 
 
 class _ReadingError(Exception):

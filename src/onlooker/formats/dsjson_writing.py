@@ -6,21 +6,20 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.errors import InputError
-from onlooker.formats.text_lines import create_text
+from onlooker.formats.text_lines import as_text_file
 from onlooker.log import BanditLog, feature_labels
 
 
-def write(log: BanditLog, path: Path, *, compress: bool = False) -> None:
+def write(log: BanditLog, target: BinaryIO, *, compress: bool = False) -> None:
     """Write every value so that it reads back exactly; zeros only in the first arm, which names the features.
 
     The format wants a cost and probabilities. An observer knows neither: 0 and 1 stand in for them.
     """
     paths = _paths(feature_labels(log.feature_names, log.n_features))
-    with create_text(path, compress=compress) as file:
+    with as_text_file(target, compress=compress) as file:
         for t in range(log.n_rounds):
             rows = log.arms(t).astype(float).tolist()
             arms = [_arm(paths, row, zeros=t == 0 and k == 0) for k, row in enumerate(rows)]

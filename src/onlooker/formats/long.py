@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
 from onlooker import ragged
 from onlooker.categories import Encoded
 from onlooker.errors import InputError
-from onlooker.formats.format import Format, Scanned, named, one_line, split_log
+from onlooker.formats.format import Format, Scanned, named, split_log
 from onlooker.frames import ROW_NUMBER, Columns, encoding_of, is_outcome, parts_of_table
 from onlooker.log import BanditLog, feature_labels
+from onlooker.one_line import one_line
 from onlooker.types import Ids
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
@@ -46,7 +47,7 @@ def long_format(
     name: str,
     suffixes: tuple[str, ...],
     source: Callable[[Path], Source],
-    write_parts: Callable[[Iterable[BanditLog], Path], None] | None,
+    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None,
 ) -> Format:
     """The format of files that `source` opens and `write_parts` writes."""
 
@@ -101,7 +102,7 @@ def long_format(
         suffixes=suffixes,
         recognises=lambda _: True,
         read=read,
-        write=None if write_parts is None else lambda log, path: write_parts([log], path),
+        write=None if write_parts is None else lambda log, file: write_parts([log], file),
         read_by=read_by,
         scan=scan,
         write_parts=write_parts,

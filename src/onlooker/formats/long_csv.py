@@ -6,17 +6,17 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes, open_text
 from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
-from onlooker.formats.format import one_line
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
+from onlooker.one_line import one_line
 
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
@@ -212,12 +212,12 @@ class CsvSource:
         return pc.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
 
 
-def write_parts(logs: Iterable[BanditLog], path: Path, *, compress: bool = False) -> None:
+def write_parts(logs: Iterable[BanditLog], target: BinaryIO, *, compress: bool = False) -> None:
     """Write every value so that it reads back exactly."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
+    with pa.output_stream(target, compression="gzip" if compress else None) as file:
         writer = None
         for table in long.long_tables(logs, widen=True):
             if writer is None:

@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes
-from onlooker.formats.format import one_line
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
+from onlooker.one_line import one_line
 
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""
@@ -170,11 +170,11 @@ def _is_id(value: float) -> bool:
     return isinstance(value, bool) or (isinstance(value, int) and -(2**63) <= value < 2**64)
 
 
-def write_parts(logs: Iterable[BanditLog], path: Path, *, compress: bool = False) -> None:
+def write_parts(logs: Iterable[BanditLog], target: BinaryIO, *, compress: bool = False) -> None:
     """Write every value so that it reads back exactly."""
     import pyarrow as pa
 
-    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
+    with pa.output_stream(target, compression="gzip" if compress else None) as file:
         for table in long.long_tables(logs, widen=True):
             file.write(_lines(table))
 

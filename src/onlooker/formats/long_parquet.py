@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import Columns, feature_columns, tell_times, time_columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 
 _GROUP_VALUES = 1 << 21
 """Feature values in a row group: 16 MB, so that a part of a scan makes few of them."""
@@ -57,7 +58,7 @@ class ParquetSource:
                 yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
 
 
-def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
+def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
     """Write logs one after the other, row groups of whole rounds."""
     import pyarrow.parquet as pq
 
@@ -67,7 +68,7 @@ def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
             if writer is None:
                 # Most feature values differ: dictionaries would be filled and thrown away again.
                 keys = [name for name in table.column_names if name in {long.ROUND, long.ARM}]
-                writer = pq.ParquetWriter(path, table.schema, use_dictionary=keys)
+                writer = pq.ParquetWriter(file, table.schema, use_dictionary=keys)
             writer.write_table(table)
     finally:
         if writer is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def scan(paths: Sequence[Path], *, batch_rows: int, like: Encoded | None = None,
     return NestedScan(files, batch_rows, like)
 
 
-def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
+def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
     """Write row groups of whole rounds."""
     import pyarrow.parquet as pq
 
@@ -82,7 +82,7 @@ def write_parts(logs: Iterable[BanditLog], path: Path) -> None:
         for log in logs:
             table = _table(log)
             if writer is None:
-                writer = pq.ParquetWriter(path, table.schema, **options)
+                writer = pq.ParquetWriter(file, table.schema, **options)
             # A group is closed by the first round that begins beyond its share of the rows.
             share = log.offsets[:-1] // max(1, _GROUP_VALUES // log.n_features)
             bounds = [*np.flatnonzero(np.diff(share, prepend=-1)).tolist(), log.n_rounds]
@@ -119,7 +119,7 @@ FORMAT = Format(
     suffixes=(".parquet", ".pq"),
     recognises=recognises,
     read=read,
-    write=lambda log, path: write_parts([log], path),
+    write=lambda log, file: write_parts([log], file),
     scan=scan,
     write_parts=write_parts,
     read_by=read_by,

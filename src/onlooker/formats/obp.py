@@ -7,17 +7,19 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import InputError, SharedFeaturesWarning
-from onlooker.formats.format import Format, check_memory, one_line
+from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.log_checks import as_names
+from onlooker.memory_limit import check_memory
+from onlooker.one_line import one_line
 from onlooker.types import Features, Ids, Index
 
 _IDS = ("round_ids", "arm_ids", "feature_names")
@@ -112,7 +114,7 @@ def read(
         raise InputError(f"cannot be read as arrays ({one_line(error)}): write it anew with numpy.savez") from error
 
 
-def write(log: BanditLog, path: Path) -> None:
+def write(log: BanditLog, file: BinaryIO) -> None:
     """Write a log whose rounds all offer as many arms; `action_context` has one entry a round if they differ."""
     n_arms = int(log.n_arms[0])
     if (log.n_arms != n_arms).any():
@@ -132,9 +134,7 @@ def write(log: BanditLog, path: Path) -> None:
         values = getattr(log, name)
         if values is not None:
             arrays[name] = _plain(values, name)
-    with open(path, "wb") as file:
-        # A file, not its name: numpy would put another suffix to that.
-        np.savez(file, allow_pickle=False, **arrays)
+    np.savez(file, allow_pickle=False, **arrays)
 
 
 def _array(feedback: Mapping[str, Any], name: str, kinds: str, dimensions: tuple[int, ...]) -> NDArray[Any]:

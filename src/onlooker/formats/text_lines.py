@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
@@ -72,12 +72,11 @@ def at_line(number: int) -> Iterator[None]:
 
 
 @contextmanager
-def create_text(path: Path, *, compress: bool) -> Iterator[TextIO]:
-    """Open a file to be written as UTF-8; compressed, the same text gives the same bytes."""
-    with open(path, "wb") as file:
-        target = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else file
-        with io.TextIOWrapper(target, encoding="utf-8", newline="\n") as text:
-            try:
-                yield text
-            except UnicodeEncodeError as error:
-                raise InputError(f"{error.object[:40]!r} cannot be written as UTF-8: rename it") from error
+def as_text_file(file: BinaryIO, *, compress: bool) -> Iterator[TextIO]:
+    """Write text to a file as UTF-8; compressed, the same text gives the same bytes."""
+    target = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if compress else file
+    with io.TextIOWrapper(target, encoding="utf-8", newline="\n") as text:
+        try:
+            yield text
+        except UnicodeEncodeError as error:
+            raise InputError(f"{error.object[:40]!r} cannot be written as UTF-8: rename it") from error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import BinaryIO
 
 from onlooker.errors import InputError
-from onlooker.formats.text_lines import create_text
+from onlooker.formats.text_lines import as_text_file
 from onlooker.log import BanditLog, feature_labels
 
 _FORBIDDEN = re.compile(r"[ \t\n\r\v\f\0|:]")
@@ -15,10 +15,10 @@ PICKED = "0:0:1 "
 """The format wants a cost and a probability. An observer knows neither: 0 and 1 stand in for them."""
 
 
-def write(log: BanditLog, path: Path, *, compress: bool = False) -> None:
+def write(log: BanditLog, target: BinaryIO, *, compress: bool = False) -> None:
     """Write every value so that it reads back exactly; zeros only on the first line, which names the features."""
     names = [_parted(name) for name in feature_labels(log.feature_names, log.n_features)]
-    with create_text(path, compress=compress) as file:
+    with as_text_file(target, compress=compress) as file:
         first = True
         for t in range(log.n_rounds):
             if log.round_ids is not None:

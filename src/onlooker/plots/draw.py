@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from onlooker.errors import InputError
-from onlooker.files import atomic_path
+from onlooker.files import write_bytes
 from onlooker.plots.dots import DotChart
 from onlooker.plots.figure import Chart
 from onlooker.plots.intervals import IntervalChart
@@ -115,8 +115,9 @@ def svg_of(figure: Figure, charts: Sequence[AnyChart], *, prefix: str) -> str:
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
     """Save a drawn figure on white, whole or not at all, under the settings that it was drawn with."""
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white", metadata={"Software": None})
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor="white", metadata={"Software": None})
+    write_bytes(path, buffer.getvalue())
 
 
 def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
