@@ -14,12 +14,11 @@ from typing import Any, BinaryIO
 from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_file
-from onlooker.formats.format import named
+from onlooker.formats.format import named, one_line
+from onlooker.formats.memory import as_bytes, check_resident
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
 from onlooker.formats.scan import LogScan, WholeFiles, joined
 from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import as_bytes, check_held, check_resident, limit_in_force, memory_limited
-from onlooker.one_line import one_line
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 

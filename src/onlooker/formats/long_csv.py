@@ -13,10 +13,10 @@ from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes, open_text
 from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
+from onlooker.formats.format import one_line
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
-from onlooker.one_line import one_line
 
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 

@@ -12,9 +12,9 @@ from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import is_compressed, open_bytes
+from onlooker.formats.format import one_line
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
-from onlooker.one_line import one_line
 
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""

@@ -10,7 +10,7 @@ from typing import Any
 from onlooker.categories import Categories, Encoding, as_categories
 from onlooker.encoding import level_counts, tell_unseen
 from onlooker.errors import InputError
-from onlooker.formats.format import named
+from onlooker.formats.format import named, one_line
 from onlooker.formats.id_columns import IdKind
 from onlooker.formats.long import Source, check_text, with_arm
 from onlooker.frames import (
@@ -27,7 +27,6 @@ from onlooker.frames import (
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
 from onlooker.moments import Falls, check_one_kind, tell_falls
-from onlooker.one_line import one_line
 
 _SURVEY_ROWS = 1 << 16
 

@@ -13,8 +13,8 @@ import numpy as np
 from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, Stretch, named
+from onlooker.formats.memory import Room
 from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import Room, memory_limited
 from onlooker.parts import Result, Task
 from onlooker.survey import SAMPLE_BYTES
 from onlooker.threads import ahead, ordered_map
