@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from onlooker import BanditLog, SuffixImitation, TrackingObserver, burn_in_sweep, diagnose, scan_log
 from onlooker.formats import LogScan, write_parts
-from onlooker.formats.memory import as_bytes
+from onlooker.memory_limit import as_bytes
 
 ARMS, FEATURES = 50, 20
 PART = 2_000

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from onlooker.formats import write_parts
-from onlooker.formats.memory import LIBRARIES
 from onlooker.log import BanditLog
+from onlooker.memory_limit import LIBRARIES
 
 LIMIT = 500_000_000
 ARMS, FEATURES = 100, 25

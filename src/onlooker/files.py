@@ -1,7 +1,6 @@
-"""Writing files whole or not at all, and reading back what names its schema."""
+"""Writing files whole or not at all."""
 
 import errno
-import json
 import os
 import re
 import secrets
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from onlooker.errors import InputError
 
@@ -75,19 +74,6 @@ def remove_temporaries(folder: Path) -> None:
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
-
-
-def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
-    """Read a JSON object that names its schema; nothing in it is run."""
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not a {kind}, its JSON does not parse") from error
-    if not isinstance(document, dict) or document.get("schema") != schema:
-        raise InputError(f"{path}: is not a {kind} of schema {schema!r}, as written by {writer}")
-    return document
 
 
 def _behind_links(path: Path) -> tuple[Path, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,7 +50,7 @@ def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | 
     if len(names) != n_features:
         raise InputError(f"feature_names has {len(names)} names for {n_features} features")
     if len(set(names)) != len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"feature_names has {twice!r} twice: names must differ")
     return tuple(str(name) for name in names)
 

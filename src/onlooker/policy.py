@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlooker import ragged
 from onlooker.categories import Categories, Encoding, as_categories
+from onlooker.documents import read_document
 from onlooker.encoding import feature_rows
 from onlooker.errors import InputError
-from onlooker.files import read_document, write_text
+from onlooker.files import write_text
 from onlooker.frames import arrow_table
 from onlooker.log import BanditLog, as_log
 from onlooker.log_checks import as_names
+from onlooker.one_line import one_line, shown
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
@@ -188,18 +190,28 @@ class LinearPolicy:
     def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
         document = read_document(path, SCHEMA, "policy file", writer="LinearPolicy.save")
-        theta, names = document.get("theta"), document.get("feature_names")
-        named = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
-        if not (isinstance(theta, list) and all(type(value) in {int, float} for value in theta) and named):
-            raise InputError(f"{path}: 'theta' must be a list of numbers and 'feature_names' a list of strings or null")
-        categories = document.get("categories")
-        if not (categories is None or (isinstance(categories, dict) and all(map(_is_list, categories.values())))):
-            raise InputError(f"{path}: 'categories' must map columns to lists of their levels")
+        names, categories = document.get("feature_names"), document.get("categories")
         try:
-            return cls(theta, names, categories)
+            theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
+            known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+            return cls(theta, known, None if categories is None else _levels(categories))
         except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
+def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> list[Any]:
+    """What was saved under a name: a list whose every entry is of one of these kinds."""
+    if not isinstance(values, list):
+        raise InputError(f"{name!r} must be a list of {wanted}")
+    for place, value in enumerate(values):
+        # By its own type: true is no number here.
+        if type(value) not in kinds:
+            raise InputError(f"{name}[{place}] is {one_line(repr(value), 40)}: {name!r} must be a list of {wanted}")
+    return values
+
+
+def _levels(categories: Any) -> dict[str, list[str]]:
+    """What was saved of categories."""
+    if not isinstance(categories, dict):
+        raise InputError("'categories' must map columns to lists of their levels")
+    return {column: _list_of(levels, f"categories.{column}", (str,), "text") for column, levels in categories.items()}

@@ -5,14 +5,13 @@ import re
 
 import pytest
 
-from onlooker import Environment, EpsilonGreedy, simulate, write_log
-from onlooker.formats import memory
+from onlooker import Environment, EpsilonGreedy, memory_limit, simulate, write_log
 
 
 @pytest.fixture(autouse=True)
 def _fresh_process(monkeypatch):
     # The process of the tests holds more than a fresh one.
-    monkeypatch.setattr(memory, "_resident", lambda: 0)
+    monkeypatch.setattr(memory_limit, "resident", lambda: 0)
 
 
 @pytest.fixture(scope="module")

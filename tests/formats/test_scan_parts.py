@@ -6,12 +6,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from onlooker import memory_limit
 from onlooker.errors import InputError
-from onlooker.formats import memory, nested_scan, scan_log, write_log, write_parts
-from onlooker.formats.memory import LEAST, Room, as_bytes, check_resident
+from onlooker.formats import nested_scan, scan_log, write_log, write_parts
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
+from onlooker.memory_limit import LEAST, Room, as_bytes, check_resident
 from onlooker.observers import SuffixImitation, TrackingObserver
 from onlooker.parts import Parts, TakePart, parts_of
 from strategies import assert_equal_logs
@@ -156,15 +157,21 @@ def test_limits_that_leave_no_room():
     assert held.all()
 
 
-def test_formats_that_are_read_whole_keep_to_no_limit(tmp_path):
+def test_formats_that_are_read_whole_are_refused_where_they_do_not_fit(tmp_path, monkeypatch):
     (tmp_path / "log.vw").write_text("shared |\n0:1:0.5 | a\n| b\n\n")
-    with pytest.raises(InputError, match=r"log\.vw: VW text is read whole: convert it to Parquet"):
-        scan_log(tmp_path / "log.vw", memory_limit="100GB")
+    taken = iter([0, 0, 600_000_001])
+    monkeypatch.setattr(memory_limit, "resident", lambda: next(taken, 0))
+    with pytest.raises(InputError, match=r"log\.vw: would take more, but the memory limit of 600 MB leaves 0 MB"):
+        scan_log(tmp_path / "log.vw", memory_limit="600MB")
+    assert scan_log(tmp_path / "log.vw", memory_limit="600MB").read().n_rounds == 1
+    monkeypatch.setattr(memory_limit, "SAMPLE_SHARE", 1e-8)
+    with pytest.raises(InputError, match=r"log\.vw: has features of 0 MB, but a memory limit of 600 MB has room for"):
+        scan_log(tmp_path / "log.vw", memory_limit="600MB")
 
 
 def test_the_limit_decides_how_much_is_read_at_a_time(tmp_path, monkeypatch):
     # The process of the tests holds more than a fresh one.
-    monkeypatch.setattr(memory, "_resident", lambda: 0)
+    monkeypatch.setattr(memory_limit, "resident", lambda: 0)
     X = np.ones((3000, 20, 50), dtype=np.float32)
     write_log(BanditLog.from_dense(X, chosen=np.zeros(3000, int)), tmp_path / "log.parquet")
     pq.write_table(pq.read_table(tmp_path / "log.parquet"), tmp_path / "one_group.parquet")

@@ -14,16 +14,17 @@ from typing import Any, BinaryIO
 from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_file
-from onlooker.formats.format import named, one_line
-from onlooker.formats.memory import as_bytes, check_resident
+from onlooker.formats.format import named
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
 from onlooker.formats.scan import LogScan, WholeFiles, joined
 from onlooker.log import BanditLog, as_log
+from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
+from onlooker.one_line import one_line
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
 
-def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
+def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = None, **columns: Any) -> BanditLog:
     r"""Read a log, its format found by suffix and content.
 
     Parameters
@@ -31,6 +32,9 @@ def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     path
         A Parquet file (one row a round with list columns, or one row per offered arm), a CSV or JSONL file (one row
         per offered arm; `.gz` too), or one of the formats that the documentation lists.
+    memory_limit
+        Peak memory that the process may take, in bytes or as text such as "800MB": a file that would take more is
+        refused. By default that is the machine's memory.
     **columns
         Which columns mean what, where they are not called as `write_log` calls them. Long tables take `round`,
         `chosen`, `arm`, `features`, `categories`, `order_by` and `like` (see `BanditLog.from_frame`), nested ones
@@ -48,17 +52,21 @@ def read_log(path: str | os.PathLike[str], **columns: Any) -> BanditLog:
     (('price', 'hours'), array([1, 0]), array([7, 8]))
     """
     source = Path(path)
-    with named(source, "read"):
+    with memory_limited(_as_limit(memory_limit)), named(source, "read"):
         found = find_format(source)
         check_options(found, columns)
-        return found.read(source, **columns)
+        log = found.read(source, **columns)
+        check_held(log.features.nbytes)
+    return log
 
 
-def read_logs(path: str | os.PathLike[str], by: str, **columns: Any) -> dict[str, BanditLog]:
+def read_logs(
+    path: str | os.PathLike[str], by: str, *, memory_limit: int | str | None = None, **columns: Any
+) -> dict[str, BanditLog]:
     r"""Read several logs out of one file: column `by` tells learners or restarts apart, in order of first appearance.
 
     Each may number its rounds anew: rounds of the same id under different values are different rounds. All logs are
-    encoded alike. `columns` are those of `read_log`.
+    encoded alike. `memory_limit` and `columns` are those of `read_log`.
 
     Examples
     --------
@@ -71,12 +79,14 @@ def read_logs(path: str | os.PathLike[str], by: str, **columns: Any) -> dict[str
     {'b': 1, 'a': 2}
     """
     source = Path(path)
-    with named(source, "read"):
+    with memory_limited(_as_limit(memory_limit)), named(source, "read"):
         found = find_format(source)
         if found.read_by is None:
             raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
         check_options(found, columns | {"by": by}, besides=("by",))
-        return found.read_by(source, by=by, **columns)
+        logs = found.read_by(source, by=by, **columns)
+        check_held(sum(log.features.nbytes for log in logs.values()))
+    return logs
 
 
 def scan_log(
@@ -97,7 +107,7 @@ def scan_log(
     memory_limit
         Peak memory that the process may take while it works on the scan, in bytes or as text such as "800MB". It
         decides how much is held at a time, in place of `batch_rows`. Up to 450 MB of it go to interpreter and
-        libraries, so it is at least "500MB"; a single round that does not fit breaks it.
+        libraries, so it is at least "500MB"; what does not fit is refused.
     **columns
         As for `read_log`.
 
@@ -106,7 +116,8 @@ def scan_log(
     Long tables must have the rows of a round next to each other; rounds that straddle batches, row groups or files are
     put together. A round that comes back is refused where the batch before it can tell, not where it returns later
     still. `order_by` checks that times never fall, it does not sort. Levels of categories are gathered in a first pass
-    over those columns, unless `like` has them. Formats without batches are read one file at a time.
+    over those columns, unless `like` has them. Formats without batches are read one file at a time, each of which has
+    to fit.
 
     Examples
     --------
@@ -119,9 +130,7 @@ def scan_log(
     (('price',), 2, 2)
     """
     paths = _files(path)
-    limit = None if memory_limit is None else as_bytes(memory_limit)
-    if limit is not None:
-        check_resident(limit)
+    limit = _as_limit(memory_limit)
     rows = as_whole(batch_rows, "batch_rows", least=1)
     with named(paths[0], "read"):
         found = find_format(paths[0])
@@ -130,11 +139,10 @@ def scan_log(
         with named(other, "read"):
             if find_format(other) is not found:
                 raise InputError(f"is not in the format of {paths[0]}, {found.name}: scan them apart")
-    if found.scan is None and limit is not None:
-        raise InputError(f"{paths[0]}: {found.name} is read whole: convert it to Parquet to keep to a memory limit")
-    if found.scan is None:
-        return LogScan(paths, WholeFiles(found, paths, rows, columns))
-    return LogScan(paths, found.scan(paths, batch_rows=rows, **columns), limit)
+    with memory_limited(limit):
+        if found.scan is None:
+            return LogScan(paths, WholeFiles(found, paths, rows, columns), limit)
+        return LogScan(paths, found.scan(paths, batch_rows=rows, **columns), limit)
 
 
 def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
@@ -211,6 +219,15 @@ def _guarded(logs: Iterable[BanditLog]) -> Iterator[BanditLog]:
         yield from logs
     except InputError as error:
         raise _ReadingError(error) from error
+
+
+def _as_limit(memory_limit: int | str | None) -> int | None:
+    """A limit in bytes that the process has not used up yet."""
+    if memory_limit is None:
+        return None
+    limit = as_bytes(memory_limit)
+    check_resident(limit)
+    return limit
 
 
 def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:

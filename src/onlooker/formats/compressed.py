@@ -6,15 +6,16 @@ import gzip
 import io
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from onlooker.errors import InputError
+from onlooker.memory_limit import check_memory, limit_in_force
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-FLOOR, RATIO = 1 << 28, 200
-"""A file may grow to this many bytes, or to this many times its size; tables of zeros shrink about a hundredfold."""
+FLOOR, RATIO = 1 << 24, 200
+"""A file may grow to so many bytes, or to so many times what was read of it; tables of zeros shrink a hundredfold."""
 _MAGIC = b"\x1f\x8b"
 
 
@@ -30,14 +31,18 @@ def open_bytes(path: Path) -> BinaryIO:
     ...         file.read()
     b'round,chosen'
     """
-    if not is_compressed(path):
-        return open(path, "rb")
-    return cast("BinaryIO", io.BufferedReader(_Bounded(path), 1 << 18))
+    if is_compressed(path):
+        return cast("BinaryIO", io.BufferedReader(_Bounded(path), 1 << 18))
+    return cast("BinaryIO", io.BufferedReader(_Watched(path), 1 << 18))
 
 
-def open_text(path: Path) -> io.TextIOWrapper:
-    """Open a file of text in UTF-8, with or without a byte order mark, compressed or not."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+def open_for_arrow(path: Path) -> Any:
+    """Open a file for Arrow, which reads plain ones in larger pieces than Python would hand to it."""
+    import pyarrow as pa
+
+    if is_compressed(path) or limit_in_force() is not None:
+        return open_bytes(path)
+    return pa.OSFile(str(path))
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
@@ -52,27 +57,45 @@ def is_compressed(path: Path) -> bool:
         return file.read(2) == _MAGIC
 
 
-class _Bounded(io.RawIOBase):
-    """A gzip file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
+class _Watched(io.RawIOBase):
+    """A file that is read no further when memory is used up by what was made of it so far."""
 
     def __init__(self, path: Path) -> None:
-        self._most = max(FLOOR, RATIO * path.stat().st_size)
-        self._file = gzip.GzipFile(path, "rb")
-        self._read = 0
+        self._raw = io.FileIO(path)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        check_memory()
+        return self._fill(buffer)
+
+    def _fill(self, buffer: WriteableBuffer) -> int:
+        return self._raw.readinto(buffer) or 0
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Bounded(_Watched):
+    """A gzip file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._file = gzip.GzipFile(fileobj=self._raw, mode="rb")
+        self._read = 0
+
+    def _fill(self, buffer: WriteableBuffer) -> int:
         try:
             count = self._file.readinto(buffer)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"cannot be decompressed ({error}): compress it again") from error
         self._read += count
-        if self._read > self._most:
+        if self._read > max(FLOOR, RATIO * self._raw.tell()):
             raise InputError(
-                f"grows to more than {self._most / 1e6:,.0f} MB when decompressed, which is beyond any ordinary log: "
-                "decompress it yourself if you trust it"
+                f"grows to more than {self._read / 1e6:,.0f} MB when decompressed, {RATIO} times what was read of it, "
+                "which is beyond any ordinary log: decompress it yourself if you trust it"
             )
         return count
 

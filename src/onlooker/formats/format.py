@@ -1,6 +1,5 @@
-"""What a format is, and what the formats share: errors in one line, and no more memory than there is."""
+"""What a format is, and what the formats share: errors in one line."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,11 @@ import numpy as np
 from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
+from onlooker.one_line import one_line, shown
 from onlooker.types import Ids
+
+_LONGEST = 500
+"""Letters of a refusal: names in a hostile file have any length."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,9 @@ def named(path: Path, done: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{path}: {error}") from error
+        raise InputError(f"{shown(path)}: {one_line(error, _LONGEST)}") from error
     except OSError as error:
-        raise InputError(f"{path}: cannot be {done} ({one_line(error)})") from error
+        raise InputError(f"{shown(path)}: cannot be {done} ({one_line(error)})") from error
 
 
 def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:
@@ -103,20 +106,6 @@ def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:
     return {value: log[np.array(places)] for value, places in rounds.items()}
 
 
-def one_line(error: BaseException) -> str:
-    r"""Say an error in one short line, whatever a hostile file put into it.
-
-    Examples
-    --------
-    >>> one_line(ValueError("row 3:\n  bad\x1b[0m value"))
-    'row 3: bad [0m value'
-    """
-    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
-    line = " ".join(words).rstrip(".")
-    return line if len(line) <= 160 else line[:157] + "..."
-
-
 @contextmanager
 def arrow_errors(kind: str) -> Iterator[None]:
     """Turn what pyarrow raises into `InputError`, in one line."""
@@ -128,14 +117,3 @@ def arrow_errors(kind: str) -> Iterator[None]:
         raise InputError("does not fit into memory: read a part of it") from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"cannot be read as {kind} ({one_line(error)})") from error
-
-
-def check_memory(needed: int) -> None:
-    """Refuse to expand a file beyond the machine's memory: a small one may declare, or hold, a vast log."""
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        return
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if needed > memory:
-        raise InputError(
-            f"would take {needed / 1e9:,.1f} GB, but this machine has {memory / 1e9:,.1f} GB: read a part of it"
-        )

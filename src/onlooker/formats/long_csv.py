@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,13 +13,16 @@ from typing import Any, BinaryIO
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.compressed import is_compressed, open_bytes, open_text
+from onlooker.formats.compressed import head, open_for_arrow
 from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
-from onlooker.formats.format import one_line
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import limit_in_force
+from onlooker.one_line import one_line
 
+_BLOCK = 1 << 20
+"""Bytes that Arrow takes at a time; no row may be longer."""
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
@@ -47,8 +52,10 @@ class CsvSource:
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
         conversion = self._conversion(types, included)
         try:
-            with self._opened() as file:
-                table = pc.read_csv(file, parse_options=self._parsing(), convert_options=conversion)
+            with open_for_arrow(self.path) as file:
+                # One block at a time under a limit, which is looked at before each.
+                reading = pc.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
+                table = pc.read_csv(file, reading, self._parsing(), conversion)
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
         for j, name in enumerate(table.column_names):
@@ -78,7 +85,7 @@ class CsvSource:
         texts = [name for name in names if name not in columns.keys and pa.types.is_string(types[name])]
         try:
             with (
-                self._opened() as file,
+                open_for_arrow(self.path) as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
             ):
                 for number, batch in enumerate(reader):
@@ -117,7 +124,7 @@ class CsvSource:
         conversion = self._conversion(texts)
         try:
             with (
-                self._opened() as file,
+                open_for_arrow(self.path) as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as head,
             ):
                 types = {field.name: field.type for field in head.schema}
@@ -150,7 +157,7 @@ class CsvSource:
         rows = 0
         try:
             with (
-                self._opened() as file,
+                open_for_arrow(self.path) as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
             ):
                 for batch in reader:
@@ -191,7 +198,7 @@ class CsvSource:
         conversion = pc.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()))
         try:
             with (
-                self._opened() as file,
+                open_for_arrow(self.path) as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
             ):
                 return reader.read_next_batch()
@@ -199,12 +206,6 @@ class CsvSource:
             raise InputError("the table has no rows: nothing was offered") from None
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
-
-    def _opened(self) -> Any:
-        import pyarrow as pa
-
-        # Arrow reads plain files in larger pieces than Python would hand to it.
-        return open_bytes(self.path) if is_compressed(self.path) else pa.OSFile(str(self.path))
 
     def _parsing(self) -> Any:
         import pyarrow.csv as pc
@@ -238,15 +239,21 @@ def _numbers(columns: Columns) -> list[str]:
 
 def _header(path: Path) -> tuple[list[str], str]:
     """Names of the columns, and the delimiter that parts the header into most of them."""
+    start = head(path, _BLOCK)
+    try:
+        # The block may end within a letter.
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(start, final=len(start) < _BLOCK)
+    except UnicodeDecodeError as error:
+        raise InputError(_NOT_UTF8) from error
     parted: list[tuple[list[str], str]] = []
     for delimiter in (",", ";", "\t"):
+        file = io.StringIO(text, newline="")
         try:
-            with open_text(path) as file:
-                parted.append((next(csv.reader(file, delimiter=delimiter), []), delimiter))
-        except UnicodeDecodeError as error:
-            raise InputError(_NOT_UTF8) from error
+            parted.append((next(csv.reader(file, delimiter=delimiter), []), delimiter))
         except csv.Error as error:
             raise InputError(f"cannot be read as CSV ({error}): its first line should name the columns") from error
+        if len(start) == _BLOCK and file.tell() == len(text):
+            raise InputError(f"has a first line of more than {_BLOCK >> 20} MB: it should name the columns")
     return max(parted, key=lambda part: len(part[0]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any, BinaryIO
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.compressed import is_compressed, open_bytes
-from onlooker.formats.format import one_line
+from onlooker.formats.compressed import open_bytes, open_for_arrow
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import limit_in_force
+from onlooker.one_line import one_line
 
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""
@@ -46,8 +48,9 @@ class JsonlSource:
         for attempt in (schema, _unsigned(schema, columns)):
             parsing = pj.ParseOptions(explicit_schema=attempt, unexpected_field_behavior=others)
             try:
-                with self._opened() as file:
-                    return pj.read_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
+                with open_for_arrow(self.path) as file:
+                    reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
+                    return pj.read_json(file, read_options=reading, parse_options=parsing)
             except pa.ArrowInvalid as error:
                 failed = error
         assert failed is not None
@@ -80,7 +83,7 @@ class JsonlSource:
             explicit_schema=pa.schema([schema.field(name) for name in names]), unexpected_field_behavior="ignore"
         )
         try:
-            with self._opened() as file:
+            with open_for_arrow(self.path) as file:
                 yield from pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
@@ -90,15 +93,13 @@ class JsonlSource:
         import pyarrow.json as pj
 
         try:
-            with self._opened() as file, pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader:
+            with (
+                open_for_arrow(self.path) as file,
+                pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader,
+            ):
                 return reader.schema
         except pa.ArrowInvalid as error:
             raise self._blame(Columns(), error) from error
-
-    def _opened(self) -> Any:
-        import pyarrow as pa
-
-        return open_bytes(self.path) if is_compressed(self.path) else pa.OSFile(str(self.path))
 
     def _blame(self, columns: Columns, error: Exception) -> InputError:
         """Find the line behind an error of Arrow's, which counts from the beginning of some block."""
@@ -156,7 +157,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object without doubled keys."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = next(name for j, (name, _) in enumerate(pairs) if name in dict(pairs[:j]))
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise InputError(f"has the key {twice[:60]!r} twice: write it once")
     return found
 

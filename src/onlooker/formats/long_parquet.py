@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import Columns, feature_columns, tell_times, time_columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 
 _GROUP_VALUES = 1 << 21
 """Feature values in a row group: 16 MB, so that a part of a scan makes few of them."""

@@ -10,7 +10,7 @@ from typing import Any
 from onlooker.categories import Categories, Encoding, as_categories
 from onlooker.encoding import level_counts, tell_unseen
 from onlooker.errors import InputError
-from onlooker.formats.format import named, one_line
+from onlooker.formats.format import named
 from onlooker.formats.id_columns import IdKind
 from onlooker.formats.long import Source, check_text, with_arm
 from onlooker.frames import (
@@ -27,6 +27,7 @@ from onlooker.frames import (
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
 from onlooker.moments import Falls, check_one_kind, tell_falls
+from onlooker.one_line import one_line
 
 _SURVEY_ROWS = 1 << 16
 
@@ -42,7 +43,8 @@ class LongScan:
             texts = list(columns.like.categories or ())
         self._kinds = {name: IdKind(name) for name in (self._columns.round, self._columns.arm) if name is not None}
         levels: dict[str, Counter[str]] = {name: Counter() for name in texts}
-        schema = sources[0].schema(self._columns)
+        with named(sources[0].path, "read"):
+            schema = sources[0].schema(self._columns)
         falls = {name: Falls() for name in time_columns(schema, self._columns)}
         for source in sources:
             with named(source.path, "read"):

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from onlooker.formats import lists
-from onlooker.formats.format import arrow_errors, check_memory
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 from onlooker.moments import as_times
 from onlooker.types import Ids
 

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import InputError, SharedFeaturesWarning
-from onlooker.formats.format import Format, check_memory, one_line
+from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.log_checks import as_names
+from onlooker.memory_limit import check_memory
+from onlooker.one_line import one_line
 from onlooker.types import Features, Ids, Index
 
 _IDS = ("round_ids", "arm_ids", "feature_names")

@@ -13,12 +13,13 @@ from onlooker.categories import Encoded, Encoding, level_name
 from onlooker.encoding import some
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.formats.compressed import head
-from onlooker.formats.format import Format, arrow_errors, check_memory
+from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.open_bandit_items import ITEMS, Items, read_items
 from onlooker.formats.open_bandit_rounds import AFFINITY, read_rounds
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 
 
 def recognises(path: Path) -> bool:

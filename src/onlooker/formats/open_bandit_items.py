@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
 from onlooker.formats.format import arrow_errors
 from onlooker.frames import check_columns
+from onlooker.memory_limit import check_memory, limit_in_force
 from onlooker.types import Vector
 
 ITEMS = "item_context.csv"
@@ -60,17 +62,19 @@ def read_items(path: Path) -> Items:
 
     types = {"item_id": pa.string(), _NUMBER: pa.float64()} | dict.fromkeys(_LABELS, pa.string())
     with arrow_errors("CSV"), open_bytes(path) as file:
-        table = pc.read_csv(file, convert_options=pc.ConvertOptions(column_types=types))
-    check_columns(table.column_names, {"item_id": "item_id"})
-    columns = {name: table[name].to_pylist() for name in table.column_names if name in types}
+        reading = pc.ReadOptions(use_threads=limit_in_force() is None)
+        table = pc.read_csv(file, reading, convert_options=pc.ConvertOptions(column_types=types))
+        check_columns(table.column_names, {"item_id": "item_id"})
+        check_memory(100 * table.num_rows * table.num_columns)
+        columns = {name: table[name].to_pylist() for name in table.column_names if name in types}
     for name, values in columns.items():
         _check_complete(values, name)
     ids = columns.pop("item_id")
     if not ids:
         raise InputError("has no items: list what could be recommended")
-    twice = next((name for k, name in enumerate(ids) if name in ids[:k]), None)
-    if twice is not None:
-        raise InputError(f"has item {twice!r} twice: leave one of them out")
+    for name, times in Counter(ids).items():
+        if times > 1:
+            raise InputError(f"has item {name!r} {'twice' if times == 2 else f'{times} times'}: leave all but one out")
     numbers = {name: np.array(columns.pop(name)) for name in (_NUMBER,) if name in columns}
     return Items(ids, numbers, {name: labels for name, labels in columns.items() if len(set(labels)) > 1})
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from onlooker.encoding import is_number
 from onlooker.errors import InputError
 from onlooker.formats.compressed import head, open_bytes
-from onlooker.formats.format import check_memory
 from onlooker.formats.open_bandit_items import ITEMS, Items
 from onlooker.frames import check_columns
+from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
 
 AFFINITY = "user-item_affinity"

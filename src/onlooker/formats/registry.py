@@ -55,10 +55,11 @@ def find_format(path: Path) -> Format:
     candidates = _candidates(path)
     if not path.exists():
         raise InputError("there is no such file: check the path")
-    if path.is_file() and not path.stat().st_size:
+    if not path.is_file():
+        raise InputError("is a device or a pipe, which cannot be read more than once: name a file")
+    if not path.stat().st_size:
         raise InputError("is empty: it should hold a log")
-    if path.is_file():
-        _check_log(path)
+    _check_log(path)
     return next((one for one in candidates[:-1] if one.recognises(path)), candidates[-1])
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, Stretch, named
-from onlooker.formats.memory import Room
 from onlooker.log import BanditLog, as_log
+from onlooker.memory_limit import Room, check_held, memory_limited
 from onlooker.parts import Result, Task
 from onlooker.survey import SAMPLE_BYTES
 from onlooker.threads import ahead, ordered_map
@@ -58,7 +58,7 @@ class LogScan:
         return SAMPLE_BYTES if self.memory_limit is None else Room(self.memory_limit, self.n_features).sample_bytes
 
     def __iter__(self) -> Iterator[BanditLog]:
-        return self._not_empty(ahead(self._scanned))
+        return self._limited(self._not_empty(ahead(self._scanned)))
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order.
@@ -72,7 +72,7 @@ class LogScan:
             return task(log[begin : None if stop is None else stop - first], first + begin)
 
         found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2)
-        return self._not_empty(found) if start == 0 and stop is None else found
+        return self._limited(self._not_empty(found) if start == 0 and stop is None else found)
 
     def stretches(self) -> Iterator[Stretch] | None:
         """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
@@ -83,6 +83,10 @@ class LogScan:
         if stretches is not None:
             return stretches
         return (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))
+
+    def _limited(self, found: Iterator[Result]) -> Iterator[Result]:
+        with memory_limited(self.memory_limit):
+            yield from found
 
     def _not_empty(self, found: Iterator[Result]) -> Iterator[Result]:
         empty = True
@@ -145,7 +149,9 @@ class WholeFiles:
 
     def _read(self, path: Path) -> BanditLog:
         with named(path, "read"):
-            return self._format.read(path, **self._options)
+            log = self._format.read(path, **self._options)
+            check_held(log.features.nbytes)
+        return log
 
 
 def _placed(stretches: Iterable[Stretch], start: int, stop: int | None) -> Iterator[tuple[int, Stretch]]:

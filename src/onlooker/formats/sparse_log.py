@@ -164,6 +164,8 @@ def uncrossed(names: Sequence[str]) -> tuple[list[str], list[str]]:
     (['age'], ['price', 'size'])
     """
     for width in range(1, len(names) + 1):
+        if len(names) % width:
+            continue
         own = list(names[:width])
         shared = [name.removesuffix(_TIMES + own[0]) for name in names[width::width]]
         if own + crossed(shared, own) == list(names):
@@ -176,4 +178,6 @@ def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offse
     for start, stop in ragged.blocks(offsets, out.shape[1]):
         rows = slice(offsets[start], offsets[stop])
         repeated = np.repeat(context[start:stop], np.diff(offsets[start : stop + 1]), axis=0)
-        out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])
+        # What is beyond all numbers is told, with its place, when the log is made.
+        with np.errstate(over="ignore", invalid="ignore"):
+            out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onlooker.categories import Categories, level_name, level_order
 from onlooker.errors import InputError, UnseenCategoryWarning
-from onlooker.formats.format import check_memory
+from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
 
 _CELLS = 1 << 16

@@ -11,10 +11,13 @@ from typing import BinaryIO, TextIO
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
+from onlooker.memory_limit import check_memory
 
 LONGEST = 1 << 24
 """Bytes that a line may have; a longer one is no line of a log."""
 _CHUNK = 1 << 18
+_PARSED = 40
+"""Bytes of memory for each of a line, at most, while it is taken apart: an empty object takes three letters."""
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -44,6 +47,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
                     raise InputError(f"line {number} has a zero byte: it is not text, save it as UTF-8")
                 if len(line) > LONGEST:
                     raise _too_long(number)
+                if len(line) > _CHUNK:
+                    check_memory(_PARSED * len(line))
                 yield number, line.removesuffix(b"\r")
             if len(rest) > LONGEST:
                 raise _too_long(number + 1)

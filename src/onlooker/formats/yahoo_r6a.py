@@ -12,11 +12,12 @@ import numpy as np
 
 from onlooker.errors import InputError, SkippedLinesWarning
 from onlooker.formats.compressed import head
-from onlooker.formats.format import Format, check_memory
+from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
 
 _FIRST = re.compile(rb"\d+ \S+ [01] \|user ")

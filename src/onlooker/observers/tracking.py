@@ -12,6 +12,7 @@ import numpy as np
 
 from onlooker import ragged
 from onlooker.checks import as_number
+from onlooker.documents import read_document, within
 from onlooker.errors import (
     InputError,
     NoFamilyFitsWarning,
@@ -20,11 +21,12 @@ from onlooker.errors import (
     OnlookerWarning,
     TooFewRoundsWarning,
 )
-from onlooker.files import read_document, write_text
+from onlooker.files import write_text
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import Coefficient
 from onlooker.observers.tracking_summary import Family, TrackingSummary
+from onlooker.one_line import one_line, shown
 from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
@@ -229,7 +231,8 @@ class TrackingObserver(Observer):
         """Give back an observer that `save` wrote. Nothing in the file is run."""
         document = read_document(path, SCHEMA, "tracking state", writer="TrackingObserver.save")
         try:
-            monitor = Monitor.from_dict(document["monitor"])
+            with within("monitor"):
+                monitor = Monitor.from_dict(document["monitor"])
             observer = cls(
                 exploration="auto" if document["automatic"] else monitor.families[0],
                 ridge=monitor.ridge,
@@ -241,7 +244,10 @@ class TrackingObserver(Observer):
                 warnings.simplefilter("ignore", OnlookerWarning)
                 return observer._learn(monitor)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise InputError(f"{path}: is damaged, its values do not make up a state: save it anew") from error
+            reason = one_line(error, 200)
+            raise InputError(
+                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it anew"
+            ) from error
 
     def _fresh(self, log: BanditLog | Parts) -> Monitor:
         automatic = isinstance(self.exploration, str) and self.exploration == "auto"

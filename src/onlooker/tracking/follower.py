@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.checks import as_number, as_whole
+from onlooker.documents import within
 from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
 from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
@@ -231,16 +232,19 @@ class Follower:
         if len(values["belief"]["mean"]) != n_features:
             raise ValueError(f"the mean was not kept for {n_features} features")
         fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
-        arrays = {name: finite_like(array, values["belief"][name]) for name, array in fresh.belief._asdict().items()}
-        for array in arrays.values():
-            if array.ndim == 2 and not _is_covariance(array):
-                raise ValueError("a covariance has negative variances")
+        arrays = {}
+        for name, array in fresh.belief._asdict().items():
+            with within(f"belief.{name}"):
+                arrays[name] = finite_like(array, values["belief"][name])
+                if array.ndim == 2 and not _is_covariance(arrays[name]):
+                    raise ValueError("a covariance has negative variances")
         if (arrays["largest"] <= 0).any() or not (np.array(values["tally"]) >= 0).all():
             raise ValueError("a bound or a count is negative")
-        path = [Checkpoint.from_dict(one) for one in values["path"]]
-        for one in path:
-            finite_like(arrays["mean"], one.theta)
-            finite_like(arrays["mean"], one.standard_error)
+        with within("path"):
+            path = [Checkpoint.from_dict(one) for one in values["path"]]
+            for one in path:
+                finite_like(arrays["mean"], one.theta)
+                finite_like(arrays["mean"], one.standard_error)
         return cls(
             assumption=fresh.assumption,
             belief=type(fresh.belief)(**arrays),

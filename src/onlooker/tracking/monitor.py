@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.checks import as_number, as_whole
+from onlooker.documents import within
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, feature_labels
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
@@ -130,9 +131,12 @@ class Monitor:
     def from_dict(cls, values: dict[str, Any]) -> Monitor:
         """Give back what `to_dict` was made of."""
         waiting, n_features = values["waiting"], as_whole(values["n_features"], "n_features", least=1)
-        follower = Follower.from_dict(values["follower"], n_features)
-        families = [_family(one) for one in values["families"]]
-        tuned = [Tuned.from_dict(one) for one in values["tuned"]]
+        with within("follower"):
+            follower = Follower.from_dict(values["follower"], n_features)
+        with within("families"):
+            families = [_family(one) for one in values["families"]]
+        with within("tuned"):
+            tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         if not (families and tuned and np.isfinite([one.evidence for one in tuned]).all()):
             raise ValueError("no family was kept, or no evidence for it")
         return cls(
@@ -213,5 +217,6 @@ def _plain(log: BanditLog) -> dict[str, Any]:
 
 
 def _from_plain(values: dict[str, Any]) -> BanditLog:
-    dtype = np.float32 if values["dtype"] == "float32" else np.float64
-    return BanditLog(np.array(values["features"], dtype=dtype), values["offsets"], values["chosen"])
+    with within("waiting"):
+        dtype = np.float32 if values["dtype"] == "float32" else np.float64
+        return BanditLog(np.array(values["features"], dtype=dtype), values["offsets"], values["chosen"])

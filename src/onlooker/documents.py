@@ -1,0 +1,84 @@
+"""Reading back what was saved as JSON and names its schema: a policy, a state. Nothing in it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onlooker.errors import InputError
+from onlooker.memory_limit import check_memory
+from onlooker.one_line import one_line, shown
+
+_CHUNK = 1 << 20
+_LETTERS = 4
+"""Bytes of memory for each of the file: read, decoded, and kept as values."""
+_ENTRY = 100
+"""Bytes of memory for each bracket, comma and colon: a list or an object around little, or a number."""
+
+
+def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
+    """Read a JSON object of a schema; what would not fit into memory is refused before it is taken in."""
+    try:
+        _check_fits(Path(path))
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot be read ({one_line(error)}): check the path") from error
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
+    except RecursionError as error:
+        raise InputError(f"{shown(path)}: is not a {kind}, its JSON is nested too deeply") from error
+    except ValueError as error:
+        raise InputError(f"{shown(path)}: is not a {kind}, its JSON does not parse ({one_line(error)})") from error
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise InputError(f"{shown(path)}: is not a {kind} of schema {schema!r}, as written by {writer}")
+    return document
+
+
+@contextmanager
+def within(name: str) -> Iterator[None]:
+    """Say in which part of a document a value is wrong, whatever went wrong with it.
+
+    Examples
+    --------
+    >>> try:
+    ...     with within("monitor"), within("ridge"):
+    ...         float("wide")
+    ... except InputError as error:
+    ...     print(error)
+    monitor.ridge: could not convert string to float: 'wide'
+    """
+    try:
+        yield
+    except _PlaceError as error:
+        raise _PlaceError(f"{name}.{error.place}", error.reason) from error
+    except KeyError as error:
+        raise _PlaceError(f"{name}.{one_line(str(error.args[0]), 40)}", "is not there") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise _PlaceError(name, one_line(error)) from error
+
+
+class _PlaceError(InputError):
+    """What is wrong, and where in the document."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place, self.reason = place, reason
+
+
+def _check_fits(path: Path) -> None:
+    """Refuse a file whose values would take more memory than there is, counted without making them."""
+    state = path.stat()
+    if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
+        raise InputError("is a device or a pipe: name a file")
+    size = state.st_size
+    check_memory(_LETTERS * size)
+    entries = 0
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            entries += sum(map(chunk.count, (b"[", b"{", b",", b":")))
+    check_memory(_LETTERS * size + _ENTRY * entries)

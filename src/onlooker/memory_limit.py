@@ -1,0 +1,182 @@
+"""A limit on memory: the one in force, what may be held under it, and what is refused before it is broken."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from onlooker.errors import InputError
+
+LIBRARIES = 450_000_000
+"""What a process takes at most before it holds any round: interpreter, libraries, and kernels being compiled.
+
+Compiling happens once on a machine; later processes take some 200 MB less.
+"""
+
+LEAST = 500_000_000
+"""Limits below this leave too little for the rounds."""
+
+SAMPLE_SHARE = 0.25
+"""Part of what the libraries leave that a sample may fill; working on it takes up to three times as much besides."""
+
+BATCH_SHARE = 1 / 64
+"""The same for the rounds of one part: several are in hand at a time, with what Parquet needs to unpack them."""
+
+_UNITS = {"": 1, "b": 1} | {
+    f"{letter}{kind}": base**power
+    for power, letter in enumerate("kmgt", 1)
+    for kind, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+_limits: list[int] = []
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Room:
+    """What may be held of a log with `n_features` features under a limit in bytes.
+
+    Examples
+    --------
+    >>> Room(limit=as_bytes("1 GB"), n_features=20).batch_rows
+    53710
+    """
+
+    limit: int
+    """Peak resident memory of the process."""
+    n_features: int
+    """Number of features, d."""
+
+    @property
+    def batch_rows(self) -> int:
+        """Offered arms in a part."""
+        # Counted as float64, which most formats are read into.
+        return max(1, int(BATCH_SHARE * (self.limit - LIBRARIES) / (8 * self.n_features)))
+
+    @property
+    def sample_bytes(self) -> int:
+        """Features of the rounds that are kept as a sample."""
+        return int(SAMPLE_SHARE * (self.limit - LIBRARIES))
+
+
+def as_bytes(limit: object) -> int:
+    """A limit on memory in bytes, from a number of them or from text such as "800MB" or "2 GiB".
+
+    Examples
+    --------
+    >>> as_bytes("800MB"), as_bytes("1.5 GiB"), as_bytes(600_000_000)
+    (800000000, 1610612736, 600000000)
+    """
+    if isinstance(limit, str):
+        found = _SIZE.fullmatch(limit)
+        unit = None if found is None else _UNITS.get(found[2].lower())
+        size = None if found is None or unit is None else int(float(found[1]) * unit)
+    else:
+        size = limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+    if size is None:
+        raise InputError(f"memory_limit is {limit!r}: pass bytes, or text such as '800MB' or '2GB'")
+    if size < LEAST:
+        raise InputError(
+            f"memory_limit is {_words(size)}: interpreter and libraries alone take up to {_words(LIBRARIES)}, "
+            f"so give at least {_words(LEAST)}"
+        )
+    return size
+
+
+@contextmanager
+def memory_limited(limit: int | None) -> Iterator[None]:
+    """Hold the whole process to a limit in bytes while the block runs; of several in force the smallest counts.
+
+    Examples
+    --------
+    >>> try:
+    ...     with memory_limited(as_bytes("600MB")):
+    ...         check_memory(10**9)
+    ... except InputError as error:
+    ...     print(str(error).partition(" leaves")[0])
+    would take 1,000 MB, but the memory limit of 600 MB
+    """
+    if limit is None:
+        yield
+        return
+    # Of the process, not of a thread: all of them fill the same memory.
+    _limits.append(limit)
+    try:
+        yield
+    finally:
+        _limits.remove(limit)
+
+
+def limit_in_force() -> int | None:
+    """The limit that the user has set, in bytes."""
+    return min(_limits, default=None)
+
+
+def check_memory(needed: int = 0) -> None:
+    """Refuse to take so many bytes more than the process has: a small file may declare, or hold, a vast log.
+
+    Without a limit the machine's memory is one.
+    """
+    limit, taken = limit_in_force(), resident() or 0
+    if limit is not None:
+        if taken + needed > limit:
+            left = f"leaves {_words(max(0, limit - taken))}"
+            raise InputError(
+                f"would take {_words(needed) if needed else 'more'}, but the memory limit of {_words(limit)} {left}: "
+                "raise the limit, or read a part of it"
+            )
+        return
+    memory = _machine()
+    if memory is not None and taken + needed > memory:
+        raise InputError(
+            f"would take {needed / 1e9:,.1f} GB, but this machine has {memory / 1e9:,.1f} GB: read a part of it"
+        )
+
+
+def check_held(n_bytes: int) -> None:
+    """Refuse features that a limit leaves room for, but not for working on them."""
+    limit = limit_in_force()
+    if limit is not None and n_bytes > SAMPLE_SHARE * (limit - LIBRARIES):
+        room = _words(int(SAMPLE_SHARE * (limit - LIBRARIES)))
+        raise InputError(
+            f"has features of {_words(n_bytes)}, but a memory limit of {_words(limit)} has room for {room} of them and "
+            "the work on them: raise the limit"
+        )
+
+
+def check_resident(limit: int) -> None:
+    """Refuse a limit that the process has nearly used up before anything is read."""
+    taken = resident()
+    if taken is not None and taken - LIBRARIES > 0.1 * (limit - LIBRARIES):
+        raise InputError(
+            f"memory_limit is {_words(limit)}, but this process takes {_words(taken)} already: "
+            "raise the limit, or read in a fresh process"
+        )
+
+
+def resident() -> int | None:
+    """Bytes of memory that the process takes now; None where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _machine() -> int | None:
+    """Bytes of memory that the machine has, or grants to a container; None where the system does not say."""
+    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
+        return None
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        granted = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return memory
+    return min(memory, int(granted)) if granted.isdecimal() else memory
+
+
+def _words(size: int) -> str:
+    return f"{size / 1e6:,.0f} MB"
