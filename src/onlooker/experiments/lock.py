@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from onlooker.errors import InputError
@@ -30,8 +31,10 @@ def locked(path: Path) -> Iterator[None]:
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
+        # The work is done, and the system lets go of a lock that is left behind.
+        for undo in (path.unlink, partial(os.close, descriptor)):
+            with suppress(OSError):
+                undo()
 
 
 def _lock(path: Path) -> int:
