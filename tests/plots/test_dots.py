@@ -91,3 +91,11 @@ def test_a_comparison_with_the_truth():
 
 def test_a_comparison_without_the_truth():
     assert [chart.title for chart in comparison_charts([row("a"), row("b")])] == ["Agreement", "Time"]
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+def test_values_at_one_place_beside_a_level_at_the_same(log_x):
+    chart = DotChart(
+        title="t", x_label="x", y_label="y", names=("a", "b"), values=[0.1, 0.1], level=Level("l", 0.1), log_x=log_x
+    )
+    assert ">0.1<" in to_svg(chart)

@@ -18,6 +18,7 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
     axes = figure.add_subplot()
     places = np.arange(len(chart.names))
     axes.set_xscale("log" if chart.log_x else "linear")
+    _widen(axes, chart)
     if chart.level is not None:
         axes.axvline(chart.level.y, color=INK, linestyle=DASHES[1], linewidth=1.4, zorder=1)
     if chart.low is not None and chart.high is not None:
@@ -44,3 +45,12 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
             [handle], [f"{one_line(chart.level.label, 32)} ({chart.level.y:.3g})"], loc="outside lower center"
         )
     return axes
+
+
+def _widen(axes: Axes, chart: DotChart) -> None:
+    """Give an axis on which there is a single place a width of its own."""
+    places = np.unique(np.concatenate(chart.drawn()))
+    if len(places) == 1:
+        (place,) = places
+        reach = 0.5 * abs(place) or 0.5
+        axes.set_xlim(place - reach, place + reach)

@@ -59,10 +59,11 @@ class DotChart:
                     f"{where}: {name} has {len(values)} values for {len(self.names)} names: pass one for each"
                 )
             object.__setattr__(self, name, values)
-        if self.log_x and any((drawn <= 0).any() for drawn in self._drawn()):
+        if self.log_x and any((drawn <= 0).any() for drawn in self.drawn()):
             raise InputError(f"{where}: log_x needs every value, interval and level to be positive")
 
-    def _drawn(self) -> list[Vector]:
+    def drawn(self) -> list[Vector]:
+        """Every place on the axis: values, ends of intervals and the level, without gaps."""
         parts = [part for part in (self.values, self.low, self.high) if part is not None]
         level = [] if self.level is None else [self.level.y]
         return [part[~np.isnan(part)] for part in (*parts, np.array(level, dtype=np.float64))]

@@ -45,7 +45,7 @@ def draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
     if sum(map(_width, texts)) > room * len(marks):
         for text in texts:
             letters = text.get_text()
-            text.set_text(one_line(letters, max(2, int(len(letters) * min(1.0, room / _width(text))))))
+            text.set_text(one_line(letters, max(2, int(len(letters) * min(1.0, room / max(1.0, _width(text)))))))
     places = axes.transAxes.inverted().transform(axes.transData.transform([(mark.x, 1.0) for mark in marks]))[:, 0]
     centres = spread(places * width, np.array([_width(text) for text in texts]), width)
     for text, centre in zip(texts, centres, strict=True):
