@@ -6,7 +6,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # A target that fails half-way is made anew the next time.
 .DELETE_ON_ERROR:
-.PHONY: demo test browser docs check format figures lock clean
+.PHONY: demo test browser docs check format figures dist audit licences lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
@@ -36,18 +36,36 @@ format: $(VENV)/.dev
 figures: $(VENV)/.run
 	$(BIN)/python scripts/figures.py
 
+# Wheel and sdist of the last commit, built twice and compared, each tried in a clean environment.
+dist: $(VENV)/.run
+	$(BIN)/python scripts/make_dist.py
+
+# Known weaknesses of the locked packages, from an environment of its own. A package that could not be asked about is a failure.
+audit: build/audit/.done
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+		-r requirements/run.txt -r requirements/dev.txt -r requirements/audit.txt
+
+licences: $(VENV)/.run
+	$(BIN)/python scripts/licences.py
+
 # Pins with hashes, no addresses. Needs `uv` on the path; run it after changing the dependencies.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
-	--no-emit-index-url --no-emit-find-links pyproject.toml requirements/build.in
+	--no-emit-index-url --no-emit-find-links
 lock:
-	$(LOCK) --extra dev -o requirements/dev.txt
-	$(LOCK) -c requirements/dev.txt -o requirements/run.txt
+	$(LOCK) pyproject.toml requirements/build.in --extra dev -o requirements/dev.txt
+	$(LOCK) pyproject.toml requirements/build.in -c requirements/dev.txt -o requirements/run.txt
+	$(LOCK) requirements/audit.in -o requirements/audit.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@PYTHON="$(PYTHON)" sh scripts/make_venv.sh $(VENV)
+
+build/audit/.done: requirements/audit.txt
+	@PYTHON="$(PYTHON)" sh scripts/make_venv.sh build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@touch $@
 
 $(VENV)/.run: $(BIN)/python pyproject.toml requirements/run.txt
 	$(PIP_INSTALL) --require-hashes -r requirements/run.txt
