@@ -21,6 +21,10 @@ def fitted(row, **parameters):
         return SuffixImitation(l2=row["l2"], **parameters).fit(LOGS[row["log"]])
 
 
+def described(row):
+    return ", ".join(str(row[key]) for key in ("log", "l2", "burn_in", "covariance") if key in row)
+
+
 LOGS = make_golden.logs()
 
 
@@ -47,7 +51,7 @@ def test_the_generator_makes_what_is_kept(name):
     assert_same(make_golden.document(name), kept, name)
 
 
-@pytest.mark.parametrize("row", answers("fit"), ids=str)
+@pytest.mark.parametrize("row", answers("fit"), ids=described)
 def test_fit(row):
     observer = fitted(row, burn_in=row["burn_in"])
     np.testing.assert_allclose(observer.theta_, row["theta"], rtol=1e-6, atol=1e-7)
@@ -61,7 +65,7 @@ def test_the_rule_is_the_one_of_the_reference():
             assert SuffixImitation().fit(log).burn_in_ == make_golden.rule(log.n_rounds)
 
 
-@pytest.mark.parametrize("row", answers("intervals"), ids=str)
+@pytest.mark.parametrize("row", answers("intervals"), ids=described)
 def test_intervals(row):
     observer = fitted(row, burn_in="naive", covariance=row["covariance"])
     # Arms with next to no probability are left out of the curvature: a millionth of a round at most.
