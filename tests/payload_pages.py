@@ -126,11 +126,8 @@ PAGES = {
 
 def comparison_drawing(names):
     """What `onlooker compare --chart` draws."""
-    rows = [
-        {"name": name, "direction_error": 0.1, "predictive_regret": 0.01, "agreement": 0.5, "seconds": 0.1}
-        for name in names
-    ]
-    return to_svg(comparison_charts(rows, reference=names[0]))
+    measured = {"direction_error": 0.1, "predictive_regret": None, "agreement": 0.5, "seconds": None}
+    return to_svg(comparison_charts([{"name": name, **measured} for name in names], reference=names[0]))
 
 
 class Skeleton(HTMLParser):
@@ -165,4 +162,4 @@ class Skeleton(HTMLParser):
     def page(self) -> list[tuple[str, ...]]:
         """Elements outside of drawings: how many ticks and glyphs these have depends on the width of names."""
         inside = {"g", "defs", "path", "use", "clippath", "clipPath", "rect", "text"}
-        return [element for element in self.elements if element[0] not in inside]
+        return [("svg",) if element[0] == "svg" else element for element in self.elements if element[0] not in inside]

@@ -168,7 +168,7 @@ def test_one_round_is_not_a_log(log):
 
 def test_repr(log):
     assert repr(log) == "BanditLog(3 rounds, 1 to 3 arms, 2 features, float64)"
-    assert repr(log[:1]) == "BanditLog(1 rounds, 2 arms, 2 features, float64)"
+    assert repr(log[:1]) == "BanditLog(1 round, 2 arms, 2 features, float64)"
     assert repr(log[:0]) == "BanditLog(0 rounds, 0 arms, 2 features, float64)"
 
 
@@ -221,7 +221,7 @@ THIRD = 2**64 // 3
         ({"offsets": [0, 4, 3]}, "round 1 offers no arm"),
         ({"offsets": np.array([0, THIRD, 2 * THIRD - 2**64, 3]), "chosen": [0, 0, 0]}, "round 1 offers no arm"),
         ({"chosen": [0, 2]}, r"round 1 picks position 2, but offers 2 arms \(positions count from 0\)"),
-        ({"chosen": [-1, 0]}, "round 0 picks position -1, but offers 1 arms"),
+        ({"chosen": [-1, 0]}, "round 0 picks position -1, but offers 1 arm "),
         ({"chosen": [0.0, 1.0]}, "chosen has dtype float64: pass whole numbers"),
         ({"chosen": [True, False]}, "chosen has dtype bool: pass whole numbers"),
         ({"feature_names": ["a", "b"]}, "feature_names has 2 names for 3 features"),

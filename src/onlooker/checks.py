@@ -1,4 +1,4 @@
-"""Check the plain values that users pass: whole and real numbers within bounds, words that were mistyped."""
+"""Check the plain values that users pass: numbers within bounds, words that were mistyped; and say them."""
 
 import math
 import operator
@@ -58,3 +58,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {other.strip().lower(): other for other in known}
     near = get_close_matches(word.strip().lower(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def counted(number: int, thing: str) -> str:
+    """How many of a thing there are.
+
+    Examples
+    --------
+    >>> counted(1, "arm"), counted(2000, "round")
+    ('1 arm', '2000 rounds')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.categories import Categories, Encoded, as_categories
+from onlooker.checks import counted
 from onlooker.errors import InputError
 from onlooker.frames import Parts
 from onlooker.log_checks import as_features, as_ids, as_index, as_names, check_finite, check_rounds
@@ -296,13 +297,18 @@ class BanditLog:
     def __repr__(self) -> str:
         sizes = self.n_arms
         few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
-        arms = f"{many} arms" if few == many else f"{few} to {many} arms"
-        return f"BanditLog({self.n_rounds} rounds, {arms}, {self.n_features} features, {self.features.dtype})"
+        arms = counted(many, "arm") if few == many else f"{few} to {many} arms"
+        rounds, features = counted(self.n_rounds, "round"), counted(self.n_features, "feature")
+        return f"BanditLog({rounds}, {arms}, {features}, {self.features.dtype})"
 
 
-def as_log(log: object) -> BanditLog:
-    """Refuse what is not a log, saying how to make one."""
+def as_log(log: object, needed_by: str = "this") -> BanditLog:
+    """Refuse what is not a log in memory, saying what needs one and how to make one."""
     if not isinstance(log, BanditLog):
+        # Logs in parts are defined above this module; these two they have in common.
+        if hasattr(log, "run") and hasattr(log, "feature_names"):
+            kind = type(log).__name__
+            raise InputError(f"{needed_by} needs the log in memory, and a {kind} is not: read it with read_log(path)")
         raise InputError(
             f"a {type(log).__name__} is not a BanditLog: make one with BanditLog.from_frame, "
             "BanditLog.from_dense or read_log"

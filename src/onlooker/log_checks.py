@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker import ragged
+from onlooker.checks import counted
 from onlooker.errors import InputError
 from onlooker.types import Features, Ids, Index
 
@@ -79,7 +80,9 @@ def check_rounds(n_rows: int, offsets: Index, chosen: Index) -> None:
     wrong = np.flatnonzero((chosen < 0) | (chosen >= sizes))
     if len(wrong):
         t = int(wrong[0])
-        raise InputError(f"round {t} picks position {chosen[t]}, but offers {sizes[t]} arms (positions count from 0)")
+        raise InputError(
+            f"round {t} picks position {chosen[t]}, but offers {counted(int(sizes[t]), 'arm')} (positions count from 0)"
+        )
 
 
 def check_finite(features: Features, offsets: Index, feature_names: tuple[str, ...] | None) -> None:

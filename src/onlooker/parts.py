@@ -56,7 +56,7 @@ def parts_of(log: BanditLog | Parts) -> Iterator[BanditLog]:
     --------
     >>> import numpy as np
     >>> list(parts_of(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0])))
-    [BanditLog(3 rounds, 2 arms, 1 features, float64)]
+    [BanditLog(3 rounds, 2 arms, 1 feature, float64)]
     """
     if isinstance(log, Parts):
         yield from log.run(TakePart())

@@ -93,7 +93,7 @@ class LinearPolicy:
 
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""
-        theta = self.theta[self.positions(as_log(log))]
+        theta = self.theta[self.positions(as_log(log, "a policy"))]
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])

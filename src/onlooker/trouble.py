@@ -92,7 +92,7 @@ def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: in
 def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
     if objective.n_one_arm:
         yield OneArmRoundsWarning(
-            f"{objective.n_one_arm} rounds offer a single arm: nothing was chosen there, they are left out"
+            f"rounds that offer a single arm: {objective.n_one_arm}; nothing was chosen there, they are left out"
         )
     d = objective.n_features
     if objective.n_rounds < d:

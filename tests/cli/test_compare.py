@@ -110,7 +110,7 @@ def test_all_runs_the_slow_ones_too(run, monkeypatch):
 def test_bad_targets_and_names(refused, tmp_path):
     assert "there is no method 'magic'" in refused("compare", "--observer", "magic")
     assert "--all runs every observer" in refused("compare", "--observer", "rule", "--all")
-    assert "--chart c.pdf: a chart is written as .png or .svg" in refused("compare", "--chart", "c.pdf")
+    assert "--chart c.pdf: is written as .png or .svg" in refused("compare", "--chart", "c.pdf")
     assert "name a file in a folder that exists" in refused("compare", "--out", tmp_path / "no" / "table.csv")
     assert "name a file in a folder that exists" in refused("compare", "--out", tmp_path)
 

@@ -71,6 +71,6 @@ def test_each_learner_apart(run, shops):
 
 def test_bad_input(refused, path, shops, tmp_path):
     assert "no-such.parquet" in refused("diagnose", tmp_path / "no-such.parquet")
-    assert "bins is 1" in refused("diagnose", path, "--bins", "1")
+    assert "'--bins': 1 is not in the range" in refused("diagnose", path, "--bins", "1")
     assert "level" in refused("diagnose", path, "--level", "95")
     assert "town" in refused("diagnose", shops, "--round", "visit", "--chosen", "bought", "--by", "town")

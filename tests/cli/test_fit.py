@@ -72,7 +72,7 @@ def test_bad_input(refused, path, tmp_path):
     assert "no-such.parquet" in refused("fit", tmp_path / "no-such.parquet")
     assert "--burn-in" in refused("fit", path, "--burn-in", "most")
     assert "leaves nothing" in refused("fit", path, "--burn-in", "2000")
-    assert "l2 is -1" in refused("fit", path, "--l2", "-1")
+    assert "'--l2': -1.0 is not in the range" in refused("fit", path, "--l2", "-1")
     assert "level" in refused("fit", path, "--level", "95")
     assert "nowhere" in refused("fit", path, "--out", tmp_path / "nowhere" / "policy.json")
     broken = tmp_path / "broken.parquet"

@@ -103,11 +103,11 @@ def test_no_direction_no_chart(run, tmp_path):
 def test_bad_input(refused, run, path, tmp_path):
     state = tmp_path / "state.json"
     assert "no-such.parquet" in refused("track", tmp_path / "no-such.parquet", "--state", state)
-    assert "ends in .svg or .png" in refused("track", path, "--state", state, "--chart", "path.pdf")
+    assert "is written as .png or .svg" in refused("track", path, "--state", state, "--chart", "path.pdf")
     assert "use auto" in refused("track", path, "--exploration", "bold:1", "--state", state)
     assert "'much' is not a number" in refused("track", path, "--exploration", "ucb:much", "--state", state)
     assert "nu is -1.0" in refused("track", path, "--exploration", "ts:-1", "--state", state)
-    assert "ridge is 0" in refused("track", path, "--ridge", "0", "--state", state)
+    assert "'--ridge': 0.0 is not in the range" in refused("track", path, "--ridge", "0", "--state", state)
     assert "nowhere" in refused("track", path, "--out", tmp_path / "nowhere" / "policy.json", "--state", state)
     # What was refused has left no state behind.
     assert not state.exists()

@@ -135,7 +135,7 @@ FIXED = pa.list_(pa.list_(pa.float64(), 2))
         ({"arms": [[["a"]], [["b"]]]}, "column 'arms' holds lists of lists of string: features must be numbers"),
         ({"arms": [1.0, 2.0], "more": ROUNDS}, "column 'arms' holds double: it must hold lists"),
         ({"arms": [[1.0], [2.0]], "more": ROUNDS}, "column 'arms' holds list.*: it must hold lists"),
-        ({"chosen": [0, 1]}, "round 1 picks position 1, but offers 1 arms"),
+        ({"chosen": [0, 1]}, "round 1 picks position 1, but offers 1 arm "),
         ({"chosen": [-1, 0]}, "round 0 picks position -1"),
         ({"chosen": [2**62, 0]}, "round 0 picks position 4611686018427387904"),
         ({"chosen": [0, None]}, "round 1 .counting from 0. has nothing in column 'chosen'"),

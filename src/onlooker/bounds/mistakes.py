@@ -141,8 +141,15 @@ def eta_from_simulation(simulation: Simulation, delta: float = 0.05) -> EtaCurve
     True
     """
     failure = math.log(as_delta(delta))
-    wrong = (simulation.regret > 0).astype(np.float64)
+    wrong = (_as_simulation(simulation).regret > 0).astype(np.float64)
     left = np.arange(len(wrong), 0, -1, dtype=np.float64)
     share = np.cumsum(wrong[::-1])[::-1] / left
     slack = np.sqrt((math.log(len(wrong)) - failure) / (2 * left))
     return EtaCurve(share=share, upper=np.minimum(1.0, share + slack))
+
+
+def _as_simulation(simulation: object) -> Simulation:
+    if not isinstance(simulation, Simulation):
+        kind = type(simulation).__name__
+        raise InputError(f"a {kind} does not know the best arms: pass a Simulation, as simulate(...) gives it")
+    return simulation

@@ -19,6 +19,7 @@ from onlooker.cli.simulate import simulate
 from onlooker.cli.track import track
 from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
+from onlooker.one_line import one_line
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -52,6 +53,10 @@ def main() -> None:
         _fail(in_flags(str(error)))
     except MemoryError:
         _fail("this needs more memory than there is: use fewer rounds, arms or features")
+    except OSError as error:
+        # Files are named where they are read or written: an error without a name is about the output.
+        place = error.filename or "what is printed"
+        _fail(f"{place}: cannot be read or written ({one_line(error)}): free some space there, or name another place")
     except (click.Abort, KeyboardInterrupt):
         click.echo("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)

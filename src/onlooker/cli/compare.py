@@ -13,14 +13,12 @@ from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.parameters import FILE, method_names
+from onlooker.cli.targets import CHARTS, TABLES, check_target
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison
     from onlooker.observers.methods import Method
-
-CHARTS = (".png", ".svg")
-"""What a chart can be written as."""
 
 
 @click.command()
@@ -69,7 +67,8 @@ def compare(
     from onlooker.study import study
 
     methods = _methods(names, everything=everything)
-    _check_targets(out, chart)
+    check_target("--out", out, TABLES)
+    check_target("--chart", chart, CHARTS)
     observers = {method.title: method.make() for method in methods}
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
@@ -105,15 +104,6 @@ def _methods(names: tuple[str, ...], *, everything: bool) -> tuple[Method, ...]:
     if names:
         return find_methods(names)
     return tuple(method for method in METHODS if method.quick or everything)
-
-
-def _check_targets(out: str | None, chart: str | None) -> None:
-    """Refuse what could not be written before minutes are spent on it."""
-    if chart is not None and Path(chart).suffix.lower() not in CHARTS:
-        raise InputError(f"--chart {chart}: a chart is written as {' or '.join(CHARTS)}, name such a file")
-    for flag, path in (("--out", out), ("--chart", chart)):
-        if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
-            raise InputError(f"{flag} {path}: cannot be written, name a file in a folder that exists")
 
 
 def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: bool) -> None:

@@ -11,6 +11,7 @@ from onlooker.cli import options
 from onlooker.cli.console import print_json
 from onlooker.cli.opening import open_log, open_scan
 from onlooker.cli.parameters import FILE
+from onlooker.cli.targets import check_target
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -36,6 +37,7 @@ def convert(source: str, target: str, as_long: bool, as_json: bool, **columns: A
     from onlooker.formats.registry import check_writable
 
     check_writable(target, long=as_long)
+    check_target("OUT", target)
     counted: _Counted
     if columns["order_by"]:
         log, assumed = open_log(source, columns)

@@ -7,6 +7,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
 from onlooker.cli.parameters import FILE
+from onlooker.cli.targets import check_target
 
 
 @click.command()
@@ -23,6 +24,7 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
 
     Example: onlooker demo --seed 1
     """
+    check_target("--out", out)
     from onlooker.demo_page import demo_page
     from onlooker.environment import Environment
     from onlooker.files import write_text

@@ -10,7 +10,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE
+from onlooker.cli.parameters import FILE, LEVEL
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("log", type=FILE)
-@click.option("--bins", default=10, show_default=True, help="Equal stretches of time to compare.")
-@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option(
+    "--bins", default=10, show_default=True, type=click.IntRange(min=2), help="Equal stretches of time to compare."
+)
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
 @click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each is diagnosed on its own.")
 @options.memory_limit
 @options.column_options

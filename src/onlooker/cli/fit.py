@@ -10,9 +10,10 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar
-from onlooker.cli.engine import engine_options, opened
+from onlooker.cli.engine import check_engine, engine_options, opened
 from onlooker.cli.opening import print_assumptions
-from onlooker.cli.parameters import FILE, OneOf, words
+from onlooker.cli.parameters import FILE, LEVEL, Number, OneOf, words
+from onlooker.cli.targets import check_target
 from onlooker.errors import InputError, OnlookerWarning
 
 
@@ -32,7 +33,13 @@ from onlooker.errors import InputError, OnlookerWarning
     type=OneOf(["softmax", "zero_one"]),
     help="zero_one counts missed picks (algorithm 1): a search, without intervals.",
 )
-@click.option("--l2", default=1e-4, show_default=True, help="Penalty on the mean loss; 0 is maximum likelihood.")
+@click.option(
+    "--l2",
+    default=1e-4,
+    show_default=True,
+    type=Number(min=0),
+    help="Penalty on the mean loss; 0 is maximum likelihood.",
+)
 @click.option(
     "--covariance",
     default="sandwich",
@@ -40,7 +47,7 @@ from onlooker.errors import InputError, OnlookerWarning
     type=OneOf(["sandwich", "model"]),
     help="Of intervals.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
 @click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
 @options.memory_limit
 @engine_options
@@ -66,9 +73,14 @@ def fit(
 
     Examples: onlooker fit log.parquet --out policy.json; onlooker fit 'day*.parquet' --memory-limit 800MB
     """
+    check_target("--out", out)
+    check_engine(engine, address)
     from onlooker.observers import SuffixImitation
+    from onlooker.observers.suffix_imitation import as_burn_in
 
-    observer = SuffixImitation(burn_in=_parsed(burn_in), l2=l2, loss=loss, covariance=covariance, seed=seed)
+    observer = SuffixImitation(
+        burn_in=as_burn_in(_parsed(burn_in), l2=l2), l2=l2, loss=loss, covariance=covariance, seed=seed
+    )
     # The softmax fit is over before a bar could tell anything.
     watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
     place = opened(log, columns, engine, address, memory_limit)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import inspect
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli.wording import in_flags
-from onlooker.errors import ColumnsLeftOutWarning, OnlookerWarning
+from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -24,6 +26,7 @@ def open_log(path: str, columns: dict[str, Any]) -> tuple[BanditLog, list[str]]:
     """Read a log with the column options that were given; say what was assumed about the rest, a line each."""
     from onlooker.formats import read_log
 
+    _check_one(path)
     with _left_out() as told:
         log = read_log(path, **given(columns))
     return log, [*assumptions(path, columns, log), *told]
@@ -33,6 +36,7 @@ def open_logs(path: str, by: str, columns: dict[str, Any]) -> tuple[dict[str, Ba
     """Read the logs that column `by` tells apart; say what was assumed, a line each."""
     from onlooker.formats import read_logs
 
+    _check_one(path)
     with _left_out() as told:
         logs = read_logs(path, by, **given(columns))
     return logs, [*assumptions(path, columns, next(iter(logs.values()))), *told]
@@ -45,6 +49,16 @@ def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = Non
     with _left_out() as told:
         scan = scan_log(path, memory_limit=memory_limit, **given(columns))
     return scan, [*assumptions(str(scan.paths[0]), columns, scan), *told]
+
+
+def _check_one(path: str) -> None:
+    """Refuse a pattern where one file is read, and say where several are."""
+    if Path(path).exists() or not glob.has_magic(path):
+        return
+    takes = {parameter.name for parameter in click.get_current_context().command.params}
+    ways = ["add --memory-limit 2GB to go through its files one after the other"] if "memory_limit" in takes else []
+    ways.append(f"make one file of them: onlooker convert {shlex.quote(path)} log.parquet")
+    raise InputError(f"{path}: is a pattern, but one file is read here: {', or '.join(ways)}")
 
 
 def given(columns: dict[str, Any]) -> dict[str, Any]:

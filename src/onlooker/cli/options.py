@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from onlooker.cli import opening
-from onlooker.cli.parameters import FILE, OneOf
+from onlooker.cli.parameters import FILE, Number, OneOf
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def _count(flag: str, name: str, default: int, text: str) -> Callable[[Command],
 def simulation_options(command: Command) -> Command:
     """Which learner plays, where and for how long."""
     for option in (
-        click.option("--noise", default=0.1, show_default=True, help="Standard deviation of the rewards."),
+        click.option(
+            "--noise", default=0.1, show_default=True, type=Number(min=0), help="Standard deviation of the rewards."
+        ),
         _count("--rounds", "n_rounds", 10_000, "Rounds, N."),
         _count("--arms", "n_arms", 50, "Arms a round, K."),
         _count("--features", "n_features", 20, "Features, d."),

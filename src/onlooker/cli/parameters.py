@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,21 @@ Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 # Only so that a shell completes names: what is there and can be read is found by whoever opens it.
 FILE = click.Path(readable=False)
 FOLDER = click.Path(file_okay=False, readable=False)
+
+
+class Number(click.FloatRange):
+    """A number within bounds; not a number and infinities are within none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what is out of bounds."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
+
+
+LEVEL = Number(0, 1, min_open=True, max_open=True)
+"""Coverage of an interval."""
 
 
 class OneOf(click.Choice[str]):

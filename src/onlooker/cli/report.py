@@ -14,6 +14,7 @@ from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.parameters import FILE
+from onlooker.cli.targets import check_target
 from onlooker.cli.wording import flag, in_flags
 from onlooker.errors import OnlookerWarning
 
@@ -36,6 +37,7 @@ def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) ->
 
     Examples: onlooker report log.parquet --out report.html; onlooker report visits.csv --round visit --chosen bought
     """
+    check_target("--out", out)
     from dataclasses import asdict
 
     from onlooker.log_report import Input, Source, look_at, page_of, write_report

@@ -9,6 +9,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.parameters import FILE
+from onlooker.cli.targets import check_target
 
 
 @click.command()
@@ -43,6 +44,8 @@ def simulate(
     from onlooker.metrics import direction_error
 
     check_writable(out)
+    check_target("--out", out)
+    check_target("--truth", truth)
     player = options.make_learner(learner, settings)
     environment = Environment(**world, seed=seed)
     prepare_kernels()

@@ -11,7 +11,8 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE, words
+from onlooker.cli.parameters import FILE, LEVEL, Number, words
+from onlooker.cli.targets import CHARTS, check_target
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
     shell_complete=words("auto"),
     help="How it explores: auto (the default), ucb:1.0, ts:20, lapse:0.05, softmax:0.5.",
 )
-@click.option("--ridge", type=float, help="The learner's own ridge penalty; 1 unless given.")
-@click.option("--level", default=0.95, show_default=True, help="Coverage that the intervals aim for.")
+@click.option("--ridge", type=Number(1e-9, 1e9), help="The learner's own ridge penalty; 1 unless given.")
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
 @click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
 @click.option(
     "--state", type=FILE, metavar="FILE", help="Go on from this state if it exists, and keep the new one there."
@@ -59,8 +60,8 @@ def track(
 
     Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
     """
-    if chart is not None and Path(chart).suffix.lower() not in {".svg", ".png"}:
-        raise InputError(f"--chart {chart}: name a file that ends in .svg or .png")
+    for flag, path, suffixes in (("--out", out, ()), ("--state", state, ()), ("--chart", chart, CHARTS)):
+        check_target(flag, path, suffixes)
     observer, before = _observer(state, exploration, ridge)
     if before and columns["like"] is None and observer.policy_.feature_names is not None:
         columns["like"] = observer.policy_
@@ -74,6 +75,8 @@ def track(
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)
         observer.partial_fit(rounds, progress=progress)
+    if not observer.n_choices_:
+        raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
     summary = observer.summary(level)
     drawn = chart if chart is not None and _draw(observer, chart) else None
     if out is not None:

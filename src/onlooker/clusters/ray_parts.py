@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from typing import Any, Self, cast
 
 from onlooker.categories import Categories
-from onlooker.checks import as_number, as_whole
+from onlooker.checks import as_number, as_whole, counted
 from onlooker.clusters.crew import Crew, Done, Job
 from onlooker.clusters.keeper import Keeper, Span
 from onlooker.clusters.link import Link
@@ -132,7 +132,8 @@ class RayParts:
         self.close()
 
     def __repr__(self) -> str:
-        return f"RayParts({len(self._parts)} parts on {self.n_workers} workers, {self.n_features} features)"
+        parts, workers = counted(len(self._parts), "part"), counted(self.n_workers, "worker")
+        return f"RayParts({parts} on {workers}, {counted(self.n_features, 'feature')})"
 
     def _loaded(self) -> dict[int, tuple[int, int]]:
         """Rounds and share of every part, oldest first, once all are loaded."""

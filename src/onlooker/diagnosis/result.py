@@ -111,14 +111,16 @@ class Diagnosis:
         lines = [self.sentence]
         if self.bins:
             percent = f"{100 * self.level:g}%"
+            rounds = [f"{b.start:,} to {b.stop - 1:,}" for b in self.bins]
+            width = max(map(len, rounds))
             lines += [
                 "",
-                f"{'rounds':>17}  {'chance':>6}  {'predictability':>14}  {percent:<14}  final policy  {percent}",
+                f"{'rounds':>{width}}  {'chance':>6}  {'predictability':>14}  {percent:<14}  final policy  {percent}",
             ]
             lines += [
-                f"{f'{b.start:,} to {b.stop - 1:,}':>17}  {b.chance:>6.3f}  {b.own.value:>14.3f}  {_ends(b.own):<14}  "
+                f"{where:>{width}}  {b.chance:>6.3f}  {b.own.value:>14.3f}  {_ends(b.own):<14}  "
                 f"{b.late.value:>12.3f}  {_ends(b.late)}"
-                for b in self.bins
+                for where, b in zip(rounds, self.bins, strict=True)
             ]
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
             if contrast is not None:

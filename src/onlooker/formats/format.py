@@ -98,7 +98,7 @@ def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:
     >>> import numpy as np
     >>> log = BanditLog(np.eye(3), offsets=[0, 1, 2, 3], chosen=[0, 0, 0])
     >>> split_log(log, np.array(["b", "a", "b"]))
-    {'b': BanditLog(2 rounds, 1 arms, 3 features, float64), 'a': BanditLog(1 rounds, 1 arms, 3 features, float64)}
+    {'b': BanditLog(2 rounds, 1 arm, 3 features, float64), 'a': BanditLog(1 round, 1 arm, 3 features, float64)}
     """
     rounds: dict[str, list[int]] = {}
     for t, value in enumerate(by.tolist()):

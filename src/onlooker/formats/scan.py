@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.categories import Categories
+from onlooker.checks import counted
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, Stretch, named
 from onlooker.log import BanditLog, as_log
@@ -101,8 +102,7 @@ class LogScan:
         return joined(list(self))
 
     def __repr__(self) -> str:
-        files = "1 file" if len(self.paths) == 1 else f"{len(self.paths)} files"
-        return f"LogScan({files}, {self.n_features} features)"
+        return f"LogScan({counted(len(self.paths), 'file')}, {counted(self.n_features, 'feature')})"
 
 
 class WholeFiles:

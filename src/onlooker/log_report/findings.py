@@ -105,7 +105,7 @@ def look_at(log: BanditLog, *, watch: Watch = lambda _: nullcontext()) -> Found:
     >>> found.diagnosis.verdict, found.summary.burn_in == found.curve.start
     ('settled', True)
     """
-    rounds = as_log(log)
+    rounds = as_log(log, "a report")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnlookerWarning)
         with watch("choosing the burn-in") as progress:

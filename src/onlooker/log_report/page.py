@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 
+from onlooker.checks import counted
+from onlooker.errors import InputError
 from onlooker.files import write_text
 from onlooker.log import BanditLog
 from onlooker.log_report.findings import Found, look_at
@@ -33,13 +35,20 @@ def report_page(
     >>> page.lead.startswith("Settled")
     True
     """
-    logs = {"": log} if isinstance(log, BanditLog) or not isinstance(log, Mapping) else log
+    logs = log if isinstance(log, Mapping) else {"": log}
     return page_of({name: look_at(one, watch=watch) for name, one in logs.items()}, source or Source())
 
 
 def write_report(page: Page, path: str | os.PathLike[str]) -> None:
     """Write a page as one HTML file, whole or not at all."""
-    write_text(path, render(page))
+    write_text(path, render(_as_page(page)))
+
+
+def _as_page(page: object) -> Page:
+    if not isinstance(page, Page):
+        kind = type(page).__name__
+        raise InputError(f"a {kind} is not a page: pass what report_page(log) gives, as in write_report(page, path)")
+    return page
 
 
 def page_of(found: Mapping[str, Found], source: Source) -> Page:
@@ -105,4 +114,4 @@ def _provenance(found: Mapping[str, Found], source: Source) -> Section:
 def _counted(log: BanditLog) -> str:
     fewest, most = int(log.n_arms.min()), int(log.n_arms.max())
     arms = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f"{log.n_rounds:,} rounds of {arms} arms, {log.n_features:,} features"
+    return f"{log.n_rounds:,} rounds of {arms} {'arm' if most == 1 else 'arms'}, {counted(log.n_features, 'feature')}"

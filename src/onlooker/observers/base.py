@@ -16,10 +16,13 @@ class Observer:
     """Base of the observers: `fit` sets `policy_`, everything else follows from it.
 
     A subclass names its parameters in a keyword-only `__init__`, stores each under its own name, and learns in `fit`.
+    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`.
     """
 
     policy_: LinearPolicy
     """The policy that was recovered."""
+    warnings_: tuple[str, ...] = ()
+    """What to know before using it; empty where there is nothing."""
 
     def fit(self, log: BanditLog) -> Self:
         """Recover the learner's policy from its log."""
@@ -32,15 +35,15 @@ class Observer:
 
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the recovered policy chooses in every round, shape (N,)."""
-        return self._fitted().choose(as_log(log))
+        return self._fitted().choose(as_log(log, "predict"))
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Softmax probability of every offered arm, one per row of `log.features`."""
-        return self._fitted().probabilities(as_log(log))
+        return self._fitted().probabilities(as_log(log, "predict_proba"))
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that the recovered policy makes too."""
-        return agreement(self._fitted(), as_log(log))
+        return agreement(self._fitted(), as_log(log, "score"))
 
     def _fitted(self) -> LinearPolicy:
         if not hasattr(self, "policy_"):

@@ -108,7 +108,7 @@ class BayesianICB(BeliefObserver):
         """Recover theta* from all rounds; `progress` is told of sweeps."""
         schedule = self._schedule()
         noise = as_number(self.noise, "noise", least=1e-9, most=1e9)
-        model = self._model(as_log(log))
+        model = self._model(as_log(log, type(self).__name__))
         start = Imitation(model)
         fitting = schedule.iterations * schedule.sweeps
         total = fitting + self.posterior_sweeps

@@ -56,7 +56,7 @@ class BlockImitation(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         blocks, l2 = as_whole(self.blocks, "blocks", least=1), as_number(self.l2, "l2", least=0.0)
-        if as_log(log).n_rounds < blocks:
+        if as_log(log, type(self).__name__).n_rounds < blocks:
             raise InputError(f"{log.n_rounds} rounds cannot make {blocks} blocks: use fewer blocks, or more rounds")
         if not (log.n_arms > 1).any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")

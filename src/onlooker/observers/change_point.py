@@ -58,7 +58,7 @@ class ChangePointImitation(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         l2 = as_number(self.l2, "l2", least=0.0)
-        choices = as_log(log).n_arms > 1
+        choices = as_log(log, type(self).__name__).n_arms > 1
         whole = minimise(SoftmaxObjective(log, l2=l2)).at
         starts = _starts(log)
         theta, start = whole.theta, 0

@@ -106,7 +106,7 @@ class IBCB(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         batch, ridge, alpha, margin, weight = self._checked()
-        choices = max(1, int(np.count_nonzero(as_log(log).n_arms > 1)))
+        choices = max(1, int(np.count_nonzero(as_log(log, type(self).__name__).n_arms > 1)))
         objective = BatchedObjective(log, batch=batch, ridge=ridge, alpha=alpha, margin=margin, l2=weight / choices)
         hinge = self.loss == "hinge"
         found = minimise_hinge(objective) if hinge else minimise_logit(objective)

@@ -98,7 +98,7 @@ class NonparametricICB(BeliefObserver):
         sweeps = as_whole(self.sweeps, "sweeps", least=1)
         if as_whole(self.burn_in_sweeps, "burn_in_sweeps") >= sweeps:
             raise InputError(f"burn_in_sweeps is {self.burn_in_sweeps}, sweeps {sweeps}: drop fewer, or sweep more")
-        model = self._model(as_log(log))
+        model = self._model(as_log(log, type(self).__name__))
         start = Imitation(model)
         curvature = start.curvature(start.theta) / log.n_rounds
         sampler = WalkSampler(model, walk, theta=start.theta, curvature=curvature, seed=self.seed)

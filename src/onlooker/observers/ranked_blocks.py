@@ -56,7 +56,7 @@ class RankedBlocks(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         blocks, l2 = as_whole(self.blocks, "blocks", least=2), as_number(self.l2, "l2", least=0.0)
-        if not (as_log(log).n_arms > 1).any():
+        if not (as_log(log, type(self).__name__).n_arms > 1).any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         means = _means(log, blocks)
         if len(means) < 2:

@@ -173,7 +173,11 @@ class SuffixImitation(Observer):
         self._fitted()
         if not 0 < as_number(level, "level") < 1:
             raise InputError(f"level is {level}: it must lie between 0 and 1")
-        ratio, p_value = likelihood_ratio(self.log_likelihood_, self.null_log_likelihood_, self.rank_)
+        likelihoods = self.log_likelihood_, self.null_log_likelihood_
+        ratio, p_value = likelihood_ratio(*likelihoods, self.rank_)
+        if self.loss == "zero_one":
+            # Of a direction alone there is no likelihood.
+            likelihoods, ratio, p_value = (np.nan, np.nan), np.nan, np.nan
         names = feature_labels(self.policy_.feature_names, len(self.theta_))
         errors = np.sqrt(np.diag(self.covariance_))
         reach = float(ndtri(0.5 + level / 2)) * errors
@@ -190,8 +194,8 @@ class SuffixImitation(Observer):
             covariance=self.covariance if self.loss == "softmax" else NO_INTERVALS,
             n_rounds=self.n_rounds_,
             burn_in=self.burn_in_,
-            log_likelihood=self.log_likelihood_,
-            null_log_likelihood=self.null_log_likelihood_,
+            log_likelihood=likelihoods[0],
+            null_log_likelihood=likelihoods[1],
             likelihood_ratio=ratio,
             p_value=p_value,
             agreement=self.agreement_,

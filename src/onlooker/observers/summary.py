@@ -45,7 +45,7 @@ class Summary:
     burn_in: int
     """Rounds thrown away before them."""
     log_likelihood: float
-    """Of the picks under theta."""
+    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which tells a direction alone."""
     null_log_likelihood: float
     """Of the picks under uniform choice."""
     likelihood_ratio: float
@@ -68,18 +68,17 @@ class Summary:
         percent = f"{100 * self.level:g}%"
         rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
         agreement = f"agreement with them {self.agreement:.3f}"
-        likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
-        lines = [f"{rounds}; {agreement}; {likelihood}"]
         if self.covariance == NO_INTERVALS:
-            lines += [f"{'feature':<{width}} {'estimate':>12}"]
+            lines = [f"{rounds}; {agreement}", f"{'feature':<{width}} {'estimate':>12}"]
             lines += [f"{c.name:<{width}} {c.estimate:>12.6g}" for c in self.coefficients]
             lines.append(
                 "the 0-1 loss tells the direction of theta alone and has no intervals of the usual kind: its minimiser "
                 "converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
             )
             return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+        likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
         columns = f"{'feature':<{width}} {'estimate':>12} {'std. error':>12} {'z':>8}"
-        lines += [f"{columns}   {percent} interval ({self.covariance})"]
+        lines = [f"{rounds}; {agreement}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
         lines += [
             f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
             for c in self.coefficients

@@ -83,8 +83,8 @@ class TrackingObserver(Observer):
         The learner's own estimate at checkpoints, with standard errors.
     settled_round_
         Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
-    n_rounds_
-        Rounds followed.
+    n_rounds_, n_choices_
+        Rounds followed, and how many of them offered a choice.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -113,6 +113,7 @@ class TrackingObserver(Observer):
     path_: Path
     settled_round_: int | None
     n_rounds_: int
+    n_choices_: int
     warnings_: tuple[str, ...]
 
     def __init__(
@@ -152,7 +153,7 @@ class TrackingObserver(Observer):
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
         from onlooker.kernels.tracking import pick_probabilities
 
-        places = self._fitted().positions(as_log(log))
+        places = self._fitted().positions(as_log(log, "predict_proba"))
         follower = self._monitor.follower
         model, belief = follower.assumption.model(), follower.belief_at(places)
 
@@ -280,6 +281,7 @@ class TrackingObserver(Observer):
         self.path_ = Path.of(follower.path if ended else steps)
         self.settled_round_ = settled_round(follower.path if ended else steps)
         self.n_rounds_ = follower.n_rounds
+        self.n_choices_ = follower.n_choices
         found = list(self._findings(monitor))
         self.warnings_ = tuple(str(one) for one in found)
         for one in found:
@@ -291,7 +293,7 @@ class TrackingObserver(Observer):
         alone = follower.n_rounds - follower.n_choices
         if alone:
             yield OneArmRoundsWarning(
-                f"{alone} rounds offer a single arm: nothing was chosen there, though the learner may have learned"
+                f"rounds that offer a single arm: {alone}; nothing was chosen there, but the learner may have learned"
             )
         names = feature_labels(self.policy_.feature_names, d)
         yield from about_collinearity(*untold(monitor.information), names)
