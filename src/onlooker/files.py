@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from onlooker.errors import InputError
+from onlooker.one_line import one_line, shown
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.part")
 """What a file is called while it is being written."""
@@ -85,11 +86,11 @@ def _behind_links(path: Path) -> tuple[Path, int | None]:
     except OSError as error:
         raise _refusal(path, error) from error
     except ValueError as error:
-        raise InputError(f"{path}: cannot be written ({error}): name another place") from error
+        raise InputError(f"{shown(path)}: cannot be written ({error}): name another place") from error
     if stat.S_ISDIR(mode):
-        raise InputError(f"{path}: is a folder, name a file in it")
+        raise InputError(f"{shown(path)}: is a folder, name a file in it")
     if not stat.S_ISREG(mode):
-        raise InputError(f"{path}: is a device or a pipe, which cannot be replaced: name a file")
+        raise InputError(f"{shown(path)}: is a device or a pipe, which cannot be replaced: name a file")
     return Path(os.path.realpath(path)), stat.S_IMODE(mode)
 
 
@@ -134,6 +135,5 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
-    reason = os.strerror(error.errno) if error.errno else " ".join(str(error).split())
     advice = _ADVICE.get(error.errno or 0, "name another place")
-    return InputError(f"{os.fspath(path)}: cannot be written ({reason}): {advice}")
+    return InputError(f"{shown(path)}: cannot be written ({one_line(error)}): {advice}")
