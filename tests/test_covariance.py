@@ -53,7 +53,7 @@ def test_model_covariance_agrees_with_statsmodels():
 
     log = softmax_log(2)
     objective = SoftmaxObjective(log, l2=0.0)
-    at = objective.evaluate(minimise(objective).at.theta)
+    at = objective.evaluate(minimise(objective).theta)
     picked = np.zeros(len(log.features))
     picked[log.chosen_rows] = 1
     rival = ConditionalLogit(picked, log.features, groups=np.repeat(np.arange(log.n_rounds), log.n_arms))

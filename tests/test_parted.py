@@ -86,7 +86,7 @@ def test_every_pass_equals_that_of_the_whole(seed, dtype):
     np.testing.assert_allclose(parted.spread(full=True), whole.spread(full=True), rtol=1e-10)
     np.testing.assert_allclose(parted.unpenalised().spread(full=True), whole.spread(full=True), rtol=1e-10)
     assert (parted.rounding() >= whole.rounding()).all()
-    np.testing.assert_allclose(minimise(parted).at.theta, minimise(whole).at.theta, atol=1e-6)
+    np.testing.assert_allclose(minimise(parted).theta, minimise(whole).theta, atol=1e-6)
 
 
 def test_parts_without_a_choice():
@@ -181,7 +181,7 @@ def test_a_sweep_that_starts_far_away_halves_its_steps():
     far = np.full((2, 3), 40.0)
     thetas, losses = refine_suffixes(ListParts([log[:99], log[99:]]), np.array([0, 150]), far, l2=1e-4, tolerance=1e-7)
     for theta, loss, start in zip(thetas, losses, (0, 150), strict=True):
-        at = minimise(SoftmaxObjective(log[start:], l2=1e-4)).at
+        at = minimise(SoftmaxObjective(log[start:], l2=1e-4))
         np.testing.assert_allclose(theta, at.theta, atol=1e-5)
         np.testing.assert_allclose(loss, at.loss, atol=1e-9)
 
@@ -197,7 +197,7 @@ def test_fits_what_it_fits_in_memory(burn_in):
     expected = SuffixImitation(burn_in=mine.burn_in_ if burn_in == "auto" else burn_in).fit(log)
     assert (mine.burn_in_, mine.n_rounds_, mine.rank_) == (expected.burn_in_, expected.n_rounds_, expected.rank_)
     np.testing.assert_allclose(mine.theta_, expected.theta_, atol=1e-6)
-    np.testing.assert_allclose(mine.covariance_, expected.covariance_, rtol=1e-5)
+    np.testing.assert_allclose(mine.covariance_, expected.covariance_, rtol=1e-4)
     np.testing.assert_allclose(mine.loss_, expected.loss_, rtol=1e-10)
     assert mine.warnings_ == expected.warnings_
     assert mine.agreement_ == expected.agreement_

@@ -61,39 +61,41 @@ def test_derivatives_and_minimum(problem):
 
     fit = minimise(objective)
     assert fit.converged
-    assert np.abs(fit.at.gradient).max() <= 1e-8
+    reached = objective.slope(fit.theta)
+    assert np.abs(reached.gradient).max() <= 1e-8
+    assert fit.loss == pytest.approx(reached.loss, rel=1e-12, abs=1e-12)
     found = scipy_minimise(
         lambda point: (reference_value(log, weights, l2, point), objective.evaluate(point).gradient),
         np.zeros(log.n_features),
         jac=True,
         method="BFGS",
-        options={"gtol": 1e-9},
+        options={"gtol": 1e-11},
     )
-    np.testing.assert_allclose(fit.at.theta, found.x, rtol=1e-6, atol=1e-6)
-    assert fit.at.value <= found.fun + 1e-12
+    np.testing.assert_allclose(fit.theta, found.x, rtol=1e-6, atol=1e-6)
+    assert reached.value <= found.fun + 1e-12
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems())
 def test_order_repetition_and_one_arm_rounds(problem):
     log, _, l2, rng = problem
-    theta = minimise(SoftmaxObjective(log, l2=l2)).at.theta
+    theta = minimise(SoftmaxObjective(log, l2=l2)).theta
 
-    permuted = minimise(SoftmaxObjective(log[rng.permutation(log.n_rounds)], l2=l2)).at.theta
+    permuted = minimise(SoftmaxObjective(log[rng.permutation(log.n_rounds)], l2=l2)).theta
     np.testing.assert_allclose(permuted, theta, rtol=1e-7, atol=1e-8)
 
     twice = rng.integers(log.n_rounds)
     rounds = np.sort(np.append(np.arange(log.n_rounds), twice))
     doubled = np.ones(log.n_rounds)
     doubled[twice] = 2.0
-    repeated = minimise(SoftmaxObjective(log[rounds], l2=l2)).at.theta
-    weighted = minimise(SoftmaxObjective(log, l2=l2, weights=doubled)).at.theta
+    repeated = minimise(SoftmaxObjective(log[rounds], l2=l2)).theta
+    weighted = minimise(SoftmaxObjective(log, l2=l2, weights=doubled)).theta
     np.testing.assert_allclose(repeated, weighted, rtol=1e-7, atol=1e-8)
 
     alone = BanditLog(
         np.vstack([log.features, log.features[:1]]), np.append(log.offsets, len(log.features) + 1), [*log.chosen, 0]
     )
-    np.testing.assert_array_equal(minimise(SoftmaxObjective(alone, l2=l2)).at.theta, theta)
+    np.testing.assert_array_equal(minimise(SoftmaxObjective(alone, l2=l2)).theta, theta)
 
 
 def test_large_scores_do_not_overflow():
@@ -169,10 +171,10 @@ def test_few_passes_at_the_papers_scale_and_the_last_sees_all(monkeypatch):
     monkeypatch.setattr(objective, "run", lambda wanted: looks.append(wanted) or run(wanted))
     fit, at = minimise_and_look(objective, lambda theta: objective.settled(theta, 3))
     assert fit.converged
-    assert fit.n_iter == len(looks) <= 6
+    assert fit.n_iter == len(looks) <= 4
     assert sum(wanted.width > 0 for wanted in looks) == 1
-    np.testing.assert_array_equal(at.theta, fit.at.theta)
-    exact = objective.scattered(fit.at, 3)
+    np.testing.assert_array_equal(at.theta, fit.theta)
+    exact = objective.scattered(objective.slope(fit.theta), 3)
     np.testing.assert_allclose(at.scatter, exact.scatter, rtol=1e-6, atol=1e-6 * np.abs(exact.scatter).max())
 
 
@@ -201,10 +203,11 @@ def test_rare_features_that_a_sketch_cannot_bound_are_fitted_all_the_same(seed):
     truth = np.array([1.0, -1.0, 0.5, -1.5, 1.0, 2.0])
     log = BanditLog.from_dense(X, (X @ truth + rng.gumbel(size=(20_000, 5))).argmax(axis=1))
     for rounds in (log, log.suffix(18_114)):
-        fit = minimise(SoftmaxObjective(rounds, l2=0.0))
+        objective = SoftmaxObjective(rounds, l2=0.0)
+        fit = minimise(objective)
         assert fit.converged
-        assert np.abs(fit.at.gradient).max() <= 1e-8
-        np.testing.assert_allclose(fit.at.theta, truth, atol=1.0)
+        assert np.abs(objective.slope(fit.theta).gradient).max() <= 1e-8
+        np.testing.assert_allclose(fit.theta, truth, atol=1.0)
 
 
 def test_a_sketch_without_any_difference_between_arms_does_not_end_the_search():
@@ -212,4 +215,4 @@ def test_a_sketch_without_any_difference_between_arms_does_not_end_the_search():
     X = rng.normal(size=(800, 4, 2))
     X[::8] = 0.0
     log = BanditLog.from_dense(X, (X @ [1.0, -1.0] + rng.gumbel(size=(800, 4))).argmax(axis=1))
-    np.testing.assert_allclose(minimise(SoftmaxObjective(log, l2=0.0)).at.theta, [1.0, -1.0], atol=0.2)
+    np.testing.assert_allclose(minimise(SoftmaxObjective(log, l2=0.0)).theta, [1.0, -1.0], atol=0.2)

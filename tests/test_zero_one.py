@@ -23,7 +23,7 @@ def noisy_problem(seed):
     noise = rng.choice([0.3, 1.0, 3.0]) * rng.gumbel(size=(n_rounds, 3))
     log = BanditLog.from_dense(X, (X @ theta / np.linalg.norm(theta) + noise).argmax(axis=1))
     objective = SoftmaxObjective(log, l2=1e-4)
-    return objective, minimise(objective).at.theta
+    return objective, minimise(objective).theta
 
 
 def most_explained(log, weights=None):

@@ -64,4 +64,4 @@ SMALL = Workload(10_000, 50, 20)
 
 
 def _minimum(log: BanditLog, l2: float) -> Array:
-    return minimise(SoftmaxObjective(log, l2=l2), tolerance=TIGHT).at.theta
+    return minimise(SoftmaxObjective(log, l2=l2), tolerance=TIGHT).theta

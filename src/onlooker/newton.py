@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from onlooker.errors import InputError
-from onlooker.objective import FAIR, ROUGH, CurvedPoint, Objective, Point
+from onlooker.objective import FINE, ROUGH, CurvedPoint, Objective, Point
 from onlooker.types import Matrix, Vector
 
 TOLERANCE = 1e-8
@@ -24,11 +24,26 @@ MAX_PASSES = 200
 SLOW = 0.15
 """A step that leaves more than this of the gradient asks for the curvature where it leads."""
 
-GAIN = 0.3
-"""Near the minimum a step leaves at most about this part of what the step before it would have left."""
+BEND, CAUTION = 0.5, 30.0
+"""What a Newton step leaves of the decrement, as a part of its square, before one has shown it; and a margin for it."""
 
-SKETCH_TOLERANCE = 3e-2
-"""Gradient and decrement that are enough for a sketch, whose minimum is only where the full objective starts."""
+AGAIN = 4.0
+"""A step without the curvature where it starts may leave so many times what the one before it, with it, left."""
+
+ALIKE = 0.15
+"""What a step with the curvature of a similar objective is taken to leave, before one has shown it."""
+
+SETTLED = 3e-5
+"""Decrement at which the curvature is as good as that of the minimum."""
+
+STUCK = 0.5
+"""A Newton step that leaves more than this of the gradient asks for the curvature of more arms."""
+
+SKETCH_TOLERANCE = 2.0
+"""Decrement that is enough for a sketch, in units of the one that chance gives it at the minimum of all rounds.
+
+A Newton step from there leaves little beside what chance does.
+"""
 
 Looked = TypeVar("Looked", bound=Point)
 Seen = TypeVar("Seen", bound=CurvedPoint)
@@ -38,8 +53,14 @@ Seen = TypeVar("Seen", bound=CurvedPoint)
 class Fit:
     """What the solver found, and how it got there."""
 
+    theta: Vector
+    """The minimiser, shape (d,)."""
+
+    loss: float
+    """Mean loss there, without the penalty."""
+
     at: Point
-    """The objective at the minimiser."""
+    """The last point looked at: the minimiser, or one step before it that need not be looked at."""
 
     metric: Matrix
     """About the inverse of the Hessian there, shape (d, d)."""
@@ -58,8 +79,9 @@ def minimise(
 
     `here` is the objective at `near`'s theta, where that is known already.
 
-    Far from the minimum every step is Newton's. Near it the curvature hardly changes, so steps correct the last one by
-    the gradients that they see (BFGS), and passes need not compute it.
+    Far from the minimum every step is Newton's, with the curvature as exact as such a step can use. Where it hardly
+    changes, steps correct the last one by the gradients that they see (BFGS), and passes need not compute it. The last
+    step is not looked at: steps before it have shown how little such a one leaves.
 
     Examples
     --------
@@ -67,10 +89,10 @@ def minimise(
     >>> from onlooker.softmax import SoftmaxObjective
     >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]]] * 4), chosen=[0, 0, 0, 1])
     >>> fit = minimise(SoftmaxObjective(log, l2=0.0))
-    >>> fit.converged, bool(np.isclose(fit.at.theta[0], np.log(3)))
+    >>> fit.converged, bool(np.isclose(fit.theta[0], np.log(3)))
     (True, True)
     """
-    return _search(objective, near, here, tolerance, None)[0]
+    return _Search(objective, near, here, tolerance=tolerance).run()[0]
 
 
 def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> tuple[Fit, Seen]:
@@ -86,8 +108,11 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
     >>> at.hessian.round(6)
     array([[0.1875]])
     """
-    fit, seen = _search(objective, None, None, TOLERANCE, look)
-    return fit, look(fit.at.theta) if seen is None else seen
+    fit, seen = _Search(objective, look=look).run()
+    if seen is None:
+        return fit, look(fit.theta)
+    value = fit.loss + 0.5 * objective.l2 * float(fit.theta @ fit.theta)
+    return fit, replace(seen, theta=fit.theta, value=value, loss=fit.loss)
 
 
 def inverse(hessian: Matrix) -> Matrix:
@@ -117,77 +142,168 @@ def inverse_square_root(hessian: Matrix) -> Matrix:
     return np.asarray(scale[:, None] * vectors[:, curved] / np.sqrt(values[curved]))
 
 
-def _search(
-    objective: Objective,
-    near: Fit | None,
-    here: Point | None,
-    tolerance: float,
-    look: Callable[[Vector], Seen] | None,
-) -> tuple[Fit, Seen | None]:
-    """Find the minimiser, and what `look` saw there if the last pass was its."""
-    share = ROUGH if objective.rough else FAIR
-    sketch = objective.sketch() if near is None else None
-    # A sketch's curvature leads nearer, where the curvature of all rounds is worth more.
-    slow = near is None
-    if sketch is not None:
-        near = minimise(sketch, tolerance=SKETCH_TOLERANCE)
-    if near is not None:
-        here, metric = objective.slope(near.at.theta) if here is None else here, near.metric
-    # A sketch may be separable where its objective is not: its theta is then further off than zero is.
-    anew = here is None or here.value > objective.null_loss
-    if here is None or anew:
-        start = objective.evaluate(np.zeros(objective.n_features), share=share)
-        here, metric = start, inverse(start.hessian)
-    passes, rate = 2 if anew and near is not None else 1, 1.0
-    seen: Seen | None = None
-    while True:
-        step = -metric @ here.gradient
-        decrement = max(0.0, -float(here.gradient @ step)) ** 0.5
-        left = max(decrement, _size(here))
-        converged = left <= tolerance
-        if converged or passes >= MAX_PASSES:
-            break
-        if decrement <= tolerance and not isinstance(here, CurvedPoint):
-            # Only the curvature here can tell that the gradient left is rounding.
-            curved, passes = objective.evaluate(here.theta, share=share), passes + 1
-            here, metric = curved, inverse(curved.hessian)
-            continue
-        last: Seen | None = None
+class _Search(Generic[Seen]):
+    """A search under way: where it is, what is known of the curvature there, and what steps have shown."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        near: Fit | None = None,
+        here: Point | None = None,
+        *,
+        tolerance: float = TOLERANCE,
+        look: Callable[[Vector], Seen] | None = None,
+    ) -> None:
+        self.objective, self.tolerance, self.look = objective, tolerance, look
+        self.known = near is not None
+        self.rate = None if near is None else ALIKE
+        self.bend = BEND
+        self.share = self.coarsest = ROUGH
+        self.passes = 1
+        self.last: Seen | None = None
+        self.before: float | None = None
+        self.curved = False
+        self.here: Point
+        self.metric: Matrix
+        sketch = objective.sketch() if near is None else None
+        if near is not None:
+            self.here, self.metric = objective.slope(near.theta) if here is None else here, near.metric
+        elif sketch is not None:
+            chance = (sketch.n_features / sketch.n_rounds) ** 0.5
+            self._curve(minimise(sketch, tolerance=SKETCH_TOLERANCE * chance).theta)
+        # A sketch may be separable where its objective is not: its theta is then further off than zero is.
+        self.from_zero = near is None and sketch is None
+        if self.from_zero:
+            self._curve(np.zeros(objective.n_features))
+        elif self.here.value > objective.null_loss:
+            self._start_anew()
+
+    def run(self) -> tuple[Fit, Seen | None]:
+        """Find the minimiser, and what `look` saw there (or a step before it) if the last pass was its."""
+        while True:
+            step = -self.metric @ self.here.gradient
+            decrement = max(0.0, -float(self.here.gradient @ step)) ** 0.5
+            left = max(decrement, _size(self.here))
+            self._learn(left)
+            if left <= self.tolerance or self._ends(left):
+                return self._found(step, converged=True)
+            if self.passes >= MAX_PASSES:
+                return self._found(None, converged=False)
+            if decrement <= self.tolerance and not isinstance(self.here, CurvedPoint):
+                # Only the curvature here can tell that the gradient left is rounding.
+                self._look_closer()
+                continue
+            ahead = self._advance(step, left)
+            curved = isinstance(self.here, CurvedPoint)
+            flat = decrement <= self.tolerance and _is_flat(self.here, self.metric)
+            if not self.from_zero and curved and (ahead is None or flat):
+                self._start_anew()
+                continue
+            if ahead is None and curved:
+                # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
+                return self._found(None, converged=decrement <= self.tolerance**0.5)
+            if ahead is None:
+                self._look_closer()
+                continue
+            if decrement <= self.tolerance and _size(ahead) > SLOW * _size(self.here):
+                # What is left of the gradient is rounding: it comes from features far above one.
+                return self._found(None, converged=True)
+            self.metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else self._corrected(ahead)
+            self.before, self.curved, self.here = left, curved, ahead
+
+    def _learn(self, left: float) -> None:
+        """Note what the last step left of the decrement."""
+        if self.before is None:
+            return
+        self.rate = left / self.before
+        if self.curved:
+            self.bend = self.rate / self.before
+            self.coarsest *= 1.0 if self.rate <= STUCK else 1e-2
+
+    def _leaves(self, left: float, margin: float = 1.0) -> float:
+        """What a step from here leaves of the decrement, as far as steps before it have shown."""
+        if isinstance(self.here, CurvedPoint):
+            return min(1.0, max(margin * self.bend * left, self.share))
+        return SLOW if self.rate is None else min(1.0, AGAIN * self.rate if self.curved else self.rate)
+
+    def _ends(self, left: float) -> bool:
+        """Whether the next step leads to the minimum, with a margin."""
+        return self.rate is not None and self._leaves(left, CAUTION) * left <= self.tolerance
+
+    def _advance(self, step: Vector, left: float) -> Point | None:
+        """Step, and look no closer there than the search can use: at curvature only if the next step is in need of it.
+
+        None where the objective does not fall.
+        """
+        leaves = self._leaves(left)
+        expected, goal = leaves * left, self.tolerance if self.look is None else SETTLED
+        self.share, self.last = min(self.coarsest, max(FINE, ROUGH * expected)), None
         ahead: Point | None
-        halvings = 30 if anew else 8
-        if look is not None and left * rate * GAIN <= tolerance:
-            last, tried = _line_search(look, here, step, halvings)
-            ahead = last
-        elif slow:
-            ahead, tried = _line_search(partial(objective.evaluate, share=share), here, step, halvings)
+        if self.look is not None and expected <= SETTLED and CAUTION * self.bend * expected**2 <= self.tolerance:
+            self.share = FINE
+            ahead = self.last = self._line_search(self.look, step)
+        elif leaves <= SLOW and (self.known or AGAIN * leaves * expected <= goal):
+            ahead = self._line_search(self.objective.slope, step)
         else:
-            ahead, tried = _line_search(objective.slope, here, step, halvings)
-        passes += tried
-        if (
-            not anew
-            and isinstance(here, CurvedPoint)
-            and (ahead is None or (decrement <= tolerance and _is_flat(here, metric)))
-        ):
-            start, passes, anew = objective.evaluate(np.zeros(objective.n_features), share=share), passes + 1, True
-            here, metric = start, inverse(start.hessian)
-            continue
-        if ahead is None and isinstance(here, CurvedPoint):
-            # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
-            converged = decrement <= tolerance**0.5
-            break
-        if ahead is None:
-            ahead, passes = objective.evaluate(here.theta, share=share), passes + 1
-        rate = _size(ahead) / _size(here)
-        slow = rate > SLOW
-        if decrement <= tolerance and slow:
-            # What is left of the gradient is rounding: it comes from features far above one.
-            converged = True
-            break
-        if slow and isinstance(ahead, CurvedPoint):
-            share *= 1e-2
-        metric = inverse(ahead.hessian) if isinstance(ahead, CurvedPoint) else _corrected(metric, here, ahead)
-        here, seen = ahead, last
-    return Fit(at=here, metric=metric, n_iter=passes, converged=converged), seen
+            ahead = self._line_search(partial(self.objective.evaluate, share=self.share), step)
+        return ahead
+
+    def _line_search(self, look: Callable[[Vector], Looked], step: Vector) -> Looked | None:
+        """Halve the step until the objective falls; near the minimum, where it cannot be seen to, by the gradient."""
+        here, slope, length = self.here, float(self.here.gradient @ step), 1.0
+        rounding = 1e-14 * max(1.0, abs(here.value))
+        for _ in range(30 if self.from_zero else 8):
+            ahead = look(here.theta + length * step)
+            self.passes += 1
+            if ahead.value <= here.value + 1e-4 * length * slope:
+                return ahead
+            if ahead.value <= here.value + rounding and _size(ahead) < _size(here):
+                return ahead
+            length /= 2
+        return None
+
+    def _curve(self, theta: Vector) -> None:
+        """Look at the curvature at theta, and go on from there."""
+        self.here = curved = self.objective.evaluate(theta, share=self.share)
+        self.metric = inverse(curved.hessian)
+
+    def _look_closer(self) -> None:
+        """Look at the curvature here."""
+        self.passes, self.before = self.passes + 1, None
+        self._curve(self.here.theta)
+
+    def _start_anew(self) -> None:
+        """Go on from zero."""
+        self.from_zero, self.share, self.passes, self.before = True, ROUGH, self.passes + 1, None
+        self._curve(np.zeros(self.objective.n_features))
+
+    def _corrected(self, ahead: Point) -> Matrix:
+        """Make the metric agree with the change of gradient that was seen (the BFGS formula)."""
+        step, change = ahead.theta - self.here.theta, ahead.gradient - self.here.gradient
+        curvature = float(step @ change)
+        if curvature <= 0:
+            return self.metric
+        turned = self.metric @ change
+        cross = np.outer(step, turned)
+        longer = (1 + change @ turned / curvature) / curvature * np.outer(step, step)
+        return np.asarray(self.metric + longer - (cross + cross.T) / curvature)
+
+    def _found(self, step: Vector | None, *, converged: bool) -> tuple[Fit, Seen | None]:
+        """The answer: where the search is, or the end of one more step, which need not be looked at."""
+        theta, loss = self.here.theta, self.here.loss
+        if step is not None:
+            theta = theta + step
+            value = self.here.value + 0.5 * float(self.here.gradient @ step)
+            loss = value - 0.5 * self.objective.l2 * float(theta @ theta)
+        fit = Fit(
+            theta=theta,
+            loss=loss,
+            at=self.here,
+            metric=self.metric,
+            n_iter=self.passes,
+            converged=converged,
+        )
+        return fit, self.last
 
 
 def _is_flat(here: Point, metric: Matrix) -> bool:
@@ -198,33 +314,3 @@ def _is_flat(here: Point, metric: Matrix) -> bool:
 
 def _size(here: Point) -> float:
     return float(np.abs(here.gradient).max())
-
-
-def _corrected(metric: Matrix, here: Point, ahead: Point) -> Matrix:
-    """Make the metric agree with the change of gradient that was seen (the BFGS formula)."""
-    step, change = ahead.theta - here.theta, ahead.gradient - here.gradient
-    curvature = float(step @ change)
-    if curvature <= 0:
-        return metric
-    turned = metric @ change
-    cross = np.outer(step, turned)
-    return np.asarray(
-        metric + (1 + change @ turned / curvature) / curvature * np.outer(step, step) - (cross + cross.T) / curvature
-    )
-
-
-def _line_search(
-    look: Callable[[Vector], Looked], here: Point, step: Vector, halvings: int
-) -> tuple[Looked | None, int]:
-    """Halve the step until the objective falls; near the minimum, where it cannot be seen to, the gradient decides."""
-    slope = float(here.gradient @ step)
-    length = 1.0
-    for tried in range(1, halvings + 1):
-        ahead = look(here.theta + length * step)
-        if ahead.value <= here.value + 1e-4 * length * slope:
-            return ahead, tried
-        rounding = 1e-14 * max(1.0, abs(here.value))
-        if ahead.value <= here.value + rounding and _size(ahead) < _size(here):
-            return ahead, tried
-        length /= 2
-    return None, tried

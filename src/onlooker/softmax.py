@@ -21,7 +21,7 @@ from onlooker.windows import Windows
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
 """Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
 
-SKETCH_STRIDE = 8
+SKETCH_STRIDE = 4
 """A sketch looks at every so many rounds."""
 
 SKETCH_ROUNDS_PER_FEATURE = 3

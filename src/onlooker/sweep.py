@@ -26,11 +26,8 @@ DEFAULT_ALPHAS = (
 )
 """Dense near 1, where `N ** alpha` runs from a quarter of the log to nearly all of it."""
 
-SWEEP_TOLERANCE = 1e-5
+SWEEP_TOLERANCE = 3e-5
 """Newton decrement at which a fit of a sweep is done: far below what tells two burn-ins apart."""
-
-LAST_STEP = 3e-4
-"""Newton decrement from which one more step leads below that, and need not be looked at."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +131,7 @@ def fit_suffixes(
         if burn_in <= last_choice:
             last = _next_fit(log, burn_in, l2, counts, last)
             same = np.asarray(burn_ins) == burn_in
-            thetas[same], losses[same] = _last_step(last[2], l2)
+            thetas[same], losses[same] = last[2].theta, last[2].loss
         if progress is not None:
             progress(done, len(distinct))
     return thetas, losses
@@ -147,20 +144,8 @@ def _next_fit(
     objective = SoftmaxObjective(log.suffix(burn_in), l2=l2, weights=weights[burn_in:])
     # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
     if last is None or l2 == 0:
-        return burn_in, objective, minimise(objective, tolerance=LAST_STEP)
+        return burn_in, objective, minimise(objective, tolerance=SWEEP_TOLERANCE)
     before, longer, near = last
     dropped, weight = log[before:burn_in], weights[before:burn_in]
     here = longer.without(near.at, SoftmaxObjective(dropped, l2=0.0, weights=weight)) if weight.any() else None
-    return burn_in, objective, minimise(objective, near, here=here, tolerance=LAST_STEP)
-
-
-def _last_step(fit: Fit, l2: float) -> tuple[Vector, float]:
-    """Theta after one more step, and the mean loss there by the gradient and curvature that are known.
-
-    Where the search stopped short of the minimum, as with picks that no theta bounds, it stays where it got to.
-    """
-    if not fit.converged:
-        return fit.at.theta, fit.at.loss
-    step = -fit.metric @ fit.at.gradient
-    theta = fit.at.theta + step
-    return theta, fit.at.value + 0.5 * float(fit.at.gradient @ step) - 0.5 * l2 * float(theta @ theta)
+    return burn_in, objective, minimise(objective, near, here=here, tolerance=SWEEP_TOLERANCE)

@@ -160,7 +160,7 @@ def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
             return np.zeros(objective.n_features, dtype=bool)
         objective = objective.unpenalised()
         fit = minimise(objective, fit)
-        hessian = objective.evaluate(fit.at.theta).hessian
+        hessian = objective.evaluate(fit.theta).hessian
     spread = objective.spread(full=True)
     root = inverse_square_root(spread)
     values, vectors = np.linalg.eigh(root.T @ hessian @ root)
@@ -170,7 +170,7 @@ def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
 
 def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[OnlookerWarning]:
     total = objective.total
-    ratio, p = likelihood_ratio(-total * fit.at.loss, -total * objective.null_loss, rank)
+    ratio, p = likelihood_ratio(-total * fit.loss, -total * objective.null_loss, rank)
     if p > 0.05:
         yield NoPreferenceWarning(
             f"picking uniformly at random explains the picks as well (likelihood ratio {ratio:.1f} on {rank} degrees "

@@ -39,7 +39,7 @@ def test_rows_are_what_the_library_finds():
         burn_ins = {"naive": 0, "rule": power_start(N, 0.9), "auto": HeldOut().start(played.log), "half": N // 2}
         thetas = {"learner": played.learner_theta}
         for name, burn_in in burn_ins.items():
-            thetas[name] = minimise(SoftmaxObjective(played.log.suffix(burn_in), l2=1e-4)).at.theta
+            thetas[name] = minimise(SoftmaxObjective(played.log.suffix(burn_in), l2=1e-4)).theta
         for name, theta in thetas.items():
             expected.append(
                 (

@@ -68,7 +68,7 @@ def find_diagnostics(
     own = np.concatenate(
         [cross_foretell(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
     )
-    matrix = _agreements(log, np.array([fit.at.theta for fit in fits]), bounds)
+    matrix = _agreements(log, np.array([fit.theta for fit in fits]), bounds)
     np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
     chance = 1 / log.n_arms
     bins = tuple(

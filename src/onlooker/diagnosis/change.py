@@ -140,8 +140,8 @@ def _ahead(part: BanditLog, past: Learned, future: Learned, directions: Directio
     one of the two could not learn. The past must also foretell better than guessing does.
     """
     hidden = np.hstack([past.hidden, future.hidden])
-    theta = past.fit.at.theta
-    old, new = (directions.common(values, hidden) for values in (theta, future.fit.at.theta))
+    theta = past.fit.theta
+    old, new = (directions.common(values, hidden) for values in (theta, future.fit.theta))
     lengths = [float(np.linalg.norm(directions.root @ values)) for values in (old, new)]
     if not min(lengths) > NO_POLICY * max(lengths):
         return 0.0
@@ -164,8 +164,8 @@ def _locate(log: BanditLog, bounds: list[int], last: int, final: Fit, level: flo
     place = low = high = before
     # The second time, the policies are those of the rounds on either side of the place found.
     for _ in range(2):
-        old = imitate(log[max(0, before - window) : before], final, tolerance=FAST).at.theta
-        new = imitate(log[after : after + window], final, tolerance=FAST).at.theta
+        old = imitate(log[max(0, before - window) : before], final, tolerance=FAST).theta
+        new = imitate(log[after : after + window], final, tolerance=FAST).theta
         part = log[start:stop]
         evidence = np.clip(round_losses(part, new) - round_losses(part, old), -MOST_EVIDENCE, MOST_EVIDENCE)
         loss = -np.cumsum(evidence)

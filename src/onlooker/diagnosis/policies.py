@@ -71,7 +71,7 @@ def held_out_hits(log: BanditLog, train: Index, test: Index) -> Flags:
     True
     """
     rest = log[test]
-    return np.asarray(LinearPolicy(imitate(log[train]).at.theta).choose(rest) == rest.chosen)
+    return np.asarray(LinearPolicy(imitate(log[train]).theta).choose(rest) == rest.chosen)
 
 
 def foretell(log: BanditLog, theta: Vector) -> Foretold:
@@ -103,6 +103,6 @@ def cross_foretell(log: BanditLog, start: int, near: Fit) -> Foretold:
     hits, given, expected = np.empty(len(rounds), dtype=bool), np.empty(len(rounds)), np.empty(len(rounds))
     for fold in range(FOLDS):
         train = rounds[(rounds >= start) & (rounds % FOLDS != fold)]
-        told = foretell(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).at.theta)
+        told = foretell(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).theta)
         hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = told.hits, told.given, told.expected
     return Foretold(hits=hits, given=given, expected=expected)

@@ -34,7 +34,7 @@ def diagnostics_rows(d: int, K: int, N: int, seed: int) -> list[dict[str, Any]]:
     (10, 10, 19)
     """
     log = simulate(Environment(d, K, seed=seed), LinUCB(), N, seed=seed).log
-    late = imitate(log[int(LATE * N) :]).at.theta
+    late = imitate(log[int(LATE * N) :]).theta
     halves = edges(N, 2 * BINS)
     stretches = {
         "bin": list(pairwise(edges(N, BINS))),

@@ -94,7 +94,7 @@ class Imitation:
     def __init__(self, model: BeliefModel) -> None:
         self._objective = SoftmaxObjective(model.log, l2=PENALTY * model.scale**2)
         self._alpha, self._scale = model.alpha, model.scale
-        self.theta: Vector = minimise(self._objective).at.theta / model.alpha
+        self.theta: Vector = minimise(self._objective).theta / model.alpha
 
     def curvature(self, theta: Vector) -> Matrix:
         """Where all picks are made with one belief."""

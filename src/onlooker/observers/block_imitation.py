@@ -66,7 +66,7 @@ class BlockImitation(Observer):
             part = log[start:stop]
             if not (part.n_arms > 1).any():
                 raise InputError(f"rounds {start} to {stop} of {log.n_rounds} offer no choice: use fewer blocks")
-            thetas.append(minimise(SoftmaxObjective(part, l2=l2)).at.theta)
+            thetas.append(minimise(SoftmaxObjective(part, l2=l2)).theta)
         self.policy_ = LinearPolicy(thetas[-1], log.feature_names, log.categories)
         self.burn_in_ = int(edges[-2])
         self.path_ = bare_path(edges[1:].tolist(), thetas)

@@ -59,13 +59,13 @@ class ChangePointImitation(Observer):
         """Recover the policy."""
         l2 = as_number(self.l2, "l2", least=0.0)
         choices = as_log(log, type(self).__name__).n_arms > 1
-        whole = minimise(SoftmaxObjective(log, l2=l2)).at
+        whole = minimise(SoftmaxObjective(log, l2=l2))
         starts = _starts(log)
         theta, start = whole.theta, 0
         if len(starts):
             thetas, losses = fit_suffixes(log, starts, l2=l2)
             after = np.array([np.count_nonzero(choices[place:]) for place in starts])
-            before = np.array([minimise(SoftmaxObjective(log[:place], l2=l2)).at.loss for place in starts.tolist()])
+            before = np.array([minimise(SoftmaxObjective(log[:place], l2=l2)).loss for place in starts.tolist()])
             totals = losses * after + before * (choices.sum() - after)
             best = int(totals.argmin())
             worth = 0.5 * (log.n_features + 1) * np.log(choices.sum())

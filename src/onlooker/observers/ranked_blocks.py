@@ -63,7 +63,7 @@ class RankedBlocks(Observer):
             raise InputError(f"{log.n_rounds} rounds make no two blocks to rank: use a longer log")
         earlier, later = np.triu_indices(len(means), 1)
         pairs = BanditLog.from_dense(np.stack([means[earlier], means[later]], axis=1), chosen=np.ones_like(later))
-        theta = minimise(SoftmaxObjective(pairs, l2=l2)).at.theta
+        theta = minimise(SoftmaxObjective(pairs, l2=l2)).theta
         self.policy_ = LinearPolicy(theta, log.feature_names, log.categories)
         return self
 
