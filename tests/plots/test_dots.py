@@ -99,3 +99,16 @@ def test_values_at_one_place_beside_a_level_at_the_same(log_x):
         title="t", x_label="x", y_label="y", names=("a", "b"), values=[0.1, 0.1], level=Level("l", 0.1), log_x=log_x
     )
     assert ">0.1<" in to_svg(chart)
+
+
+def test_names_that_are_too_long_are_broken_and_ticks_stay_apart(tmp_path):
+    rows = [
+        {"name": name, "direction_error": None, "predictive_regret": value, "agreement": 0.5, "seconds": None}
+        for name, value in (("suffix imitation, oracle in hindsight", 4e-5), ("ranked blocks (T-REX-style)", 0.4))
+    ]
+    (regret, _) = comparison_charts(rows)
+    drawn = texts(to_svg(regret))
+    assert {"suffix imitation, oracle in", "hindsight", "ranked blocks (T-REX-style)"} <= set(drawn)
+    assert {"1e-4", "0.01"} <= set(drawn)
+    assert not {"0.001", "0.1"} & set(drawn)
+    to_png(regret, tmp_path / "chart.png")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from onlooker.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, to_png, to_svg
-from onlooker.plots.text import ends_of, one_line, showable
+from onlooker.plots.dot_axes import NAME
+from onlooker.plots.text import ends_of, one_line, showable, two_lines
 from payload_pages import chunks
 from payloads import PAYLOADS, TEMPLATES
 
@@ -35,12 +36,11 @@ def test_names_one_under_the_other():
     values = np.arange(1.0, len(PAYLOADS) + 1)
     dots = DotChart(title="t", x_label="x", y_label="y", names=PAYLOADS, values=values)
     intervals = {"estimates": values, "low": values - 1, "high": values + 1}
-    for chart, limit in (
-        (dots, 28),
-        (IntervalChart(title="t", x_label="x", y_label="y", names=PAYLOADS, **intervals), 26),
-    ):
+    whiskers = IntervalChart(title="t", x_label="x", y_label="y", names=PAYLOADS, **intervals)
+    broken = {line.strip() for name in PAYLOADS for line in two_lines(name, NAME).split("\n")}
+    for chart, shown in ((dots, broken), (whiskers, {ends_of(name, 26).strip() for name in PAYLOADS})):
         drawn = to_svg(chart)
-        assert {ends_of(name, limit).strip() for name in PAYLOADS} <= texts(drawn)
+        assert shown <= texts(drawn)
         assert {element.tag for element in parsed(drawn).iter()} <= DRAWN
 
 

@@ -35,7 +35,7 @@ def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
 def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
     """Draw a chart's data and texts; give what stands for each series and level in a legend."""
     axes.set(xscale="log" if chart.log_x else "linear", yscale="log" if chart.log_y else "linear")
-    set_ticks(axes.xaxis, log=chart.log_x)
+    set_ticks(axes.xaxis, log=chart.log_x, most=5)
     set_ticks(axes.yaxis, log=chart.log_y)
     handles = [_draw_series(axes, series, number) for number, series in enumerate(chart.series)]
     handles += [_draw_level(axes, level, number) for number, level in enumerate(chart.levels)]
@@ -102,6 +102,9 @@ def _draw_level(axes: Axes, level: Level, number: int) -> Artist:
 class _LogTicks(Locator):
     """Round numbers on a logarithmic axis: as few as say something, also where it spans less than a decade."""
 
+    def __init__(self, most: int = 8) -> None:
+        self._most = most
+
     def __call__(self) -> list[float]:
         assert self.axis is not None
         return self.tick_values(*self.axis.get_view_interval())
@@ -113,23 +116,32 @@ class _LogTicks(Locator):
         --------
         >>> _LogTicks().tick_values(0.5, 2e4), _LogTicks().tick_values(0.009, 0.11), _LogTicks().tick_values(0.27, 0.8)
         ([1.0, 10.0, 100.0, 1000.0, 10000.0], [0.01, 0.02, 0.05, 0.1], [0.3, 0.4, 0.5, 0.7])
+
+        Where there is room for few, every so many of them, or fewer in each decade:
+
+        >>> _LogTicks(3).tick_values(0.5, 2e4), _LogTicks(3).tick_values(0.009, 0.11)
+        ([1.0, 100.0, 10000.0], [0.01, 0.1])
         """
         low, high = sorted((vmin, vmax))
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        for steps, enough in (((1,), 3), ((1, 2, 5), 3), ((1, 1.5, 2, 3, 4, 5, 7), 3)):
+        fewer: list[float] = []
+        for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)):
             # Written and read, as 3 * 10.0**-1 is not the number 0.3.
             ticks = [float(f"{step}e{decade}") for decade in decades for step in steps]
             shown = [tick for tick in ticks if low <= tick <= high]
-            if len(shown) >= enough:
-                return shown
+            if len(shown) > self._most and len(fewer) > 1:
+                return fewer
+            if len(shown) > 2:
+                return shown[:: math.ceil(len(shown) / self._most)]
+            fewer = shown
         even = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         return [float(tick) for tick in even if low <= tick <= high]
 
 
-def set_ticks(axis: Axis, *, log: bool) -> None:
-    """Round numbers, written in full."""
+def set_ticks(axis: Axis, *, log: bool, most: int = 8) -> None:
+    """Round numbers, written in full; on a logarithmic axis `most` of them at most."""
     if log:
-        axis.set_major_locator(_LogTicks())
+        axis.set_major_locator(_LogTicks(most))
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(_log_tick if log else tick))
 

@@ -10,7 +10,10 @@ from matplotlib.lines import Line2D
 from onlooker.plots.axes import set_ticks
 from onlooker.plots.dots import DotChart
 from onlooker.plots.palette import DASHES, INK, LIGHT
-from onlooker.plots.text import ends_of, one_line
+from onlooker.plots.text import one_line, two_lines
+
+NAME = 28
+"""Letters of a name that stand on one line."""
 
 
 def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
@@ -28,14 +31,15 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
         text = "none" if np.isnan(value) else f"{value:.3g}"
         # Beside the axes, where no dot, line or interval can cover it.
         axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=9)
-    axes.set_yticks(places, [ends_of(name, 28) for name in chart.names])
+    axes.set_yticks(places, [two_lines(name, NAME) for name in chart.names], linespacing=1.0)
     axes.set_ylim(len(chart.names) - 0.4, -0.6)
     axes.margins(x=0.08)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True, axis="x")
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
-    set_ticks(axes.xaxis, log=chart.log_x)
+    # Names leave little room: few ticks stay apart.
+    set_ticks(axes.xaxis, log=chart.log_x, most=3)
     axes.set_xlabel(one_line(chart.x_label, 44))
     if title:
         axes.set_title(one_line(chart.title, 38))
@@ -45,6 +49,11 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
             [handle], [f"{one_line(chart.level.label, 32)} ({chart.level.y:.3g})"], loc="outside lower center"
         )
     return axes
+
+
+def lines_of_names(chart: DotChart) -> int:
+    """How many lines the longest of the names takes up."""
+    return max(two_lines(name, NAME).count("\n") + 1 for name in chart.names)
 
 
 def _widen(axes: Axes, chart: DotChart) -> None:

@@ -161,12 +161,14 @@ def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Fig
 def _height(chart: AnyChart) -> float:
     """Inches that a chart needs."""
     from onlooker.plots.axes import legend_rows
+    from onlooker.plots.dot_axes import lines_of_names
     from onlooker.plots.interval_axes import interval_legend_rows
 
     if isinstance(chart, Chart):
         return HEIGHT + LEGEND_LINE * (legend_rows(chart) - 1)
     if isinstance(chart, DotChart):
-        return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (chart.level is not None)
+        rows = NAME_LINE * len(chart.names) * (1.4 if lines_of_names(chart) > 1 else 1.0)
+        return AROUND + rows + LEGEND_LINE * (chart.level is not None)
     return AROUND + NAME_LINE * len(chart.names) + LEGEND_LINE * (interval_legend_rows(chart) - 1)
 
 

@@ -43,3 +43,18 @@ def ends_of(text: str, limit: int) -> str:
     line = " ".join(showable(text).split())
     last = limit // 3
     return line if len(line) <= limit else line[: limit - 1 - last] + "…" + line[len(line) - last :]
+
+
+def two_lines(text: str, limit: int) -> str:
+    r"""Put text on one line of at most `limit` characters, or on two if there is a space to break it at.
+
+    Examples
+    --------
+    >>> two_lines("suffix imitation, oracle in hindsight", limit=28), two_lines("tracking", limit=28)
+    ('suffix imitation, oracle in\nhindsight', 'tracking')
+    """
+    line = " ".join(showable(text).split())
+    space = line.rfind(" ", 0, limit + 1)
+    if len(line) <= limit or space < 1 or len(line) - space - 1 > limit:
+        return ends_of(line, limit)
+    return f"{line[:space]}\n{line[space + 1 :]}"
