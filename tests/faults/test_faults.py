@@ -12,7 +12,7 @@ import pytest
 
 from faults.disk import contents, disk, lay
 from faults.writers import NEW, OLD, WRITERS
-from onlooker import InputError, LinearPolicy, read_log
+from onlooker import InputError, LinearPolicy, read_log, scan_log
 from onlooker.files import write_text
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX systems")
@@ -142,15 +142,9 @@ def test_what_was_half_written_is_never_read(tmp_path):
     half.write_text("round,chosen,price\n1,1,9\n1,0,")
     assert LinearPolicy.load(tmp_path / "policy.json").theta.tolist() == [1.0, 2.0]
     with pytest.raises(InputError, match="no file matches"):
-        read_log_of_pattern(f"{tmp_path}/*.csv*")
+        scan_log(f"{tmp_path}/*.csv*")
     with pytest.raises(InputError, match="0123456789abcdef"):
         read_log(half)
-
-
-def read_log_of_pattern(pattern):
-    from onlooker import scan_log
-
-    return scan_log(pattern)
 
 
 def test_a_folder_that_cannot_be_synced_or_listed_is_no_error(tmp_path, monkeypatch):
@@ -166,7 +160,7 @@ def test_a_folder_that_cannot_be_synced_or_listed_is_no_error(tmp_path, monkeypa
     write_text(tmp_path / "a.txt", "x")
     assert len(calls) == 2
     shelf = tmp_path / "shelf"
-    shelf.mkdir(mode=0o300)
+    shelf.mkdir()
     opened = os.open
 
     def unreadable(path, flags, *mode):

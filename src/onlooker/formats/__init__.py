@@ -19,7 +19,7 @@ from onlooker.formats.registry import FORMATS, check_options, find_format, find_
 from onlooker.formats.scan import LogScan, WholeFiles, joined
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
-from onlooker.one_line import one_line
+from onlooker.one_line import one_line, shown
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
@@ -201,9 +201,9 @@ def _file_for(target: Path) -> Iterator[BinaryIO]:
         try:
             yield file
         except InputError as error:
-            raise InputError(f"{target}: {error}") from error
+            raise InputError(f"{shown(target)}: {error}") from error
         except (pa.ArrowException, UnicodeError) as error:
-            raise InputError(f"{target}: cannot be written ({one_line(error)})") from error
+            raise InputError(f"{shown(target)}: cannot be written ({one_line(error)})") from error
 
 
 class _ReadingError(Exception):
