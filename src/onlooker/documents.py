@@ -24,7 +24,7 @@ _ENTRY = 100
 def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
     """Read a JSON object of a schema; what would not fit into memory is refused before it is taken in."""
     try:
-        _check_fits(Path(path))
+        check_fits(Path(path))
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be read ({one_line(error)}): check the path") from error
@@ -70,8 +70,8 @@ class _PlaceError(InputError):
         self.place, self.reason = place, reason
 
 
-def _check_fits(path: Path) -> None:
-    """Refuse a file whose values would take more memory than there is, counted without making them."""
+def check_fits(path: Path) -> None:
+    """Refuse a file of JSON whose values would take more memory than there is, counted without making them."""
     state = path.stat()
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
         raise InputError("is a device or a pipe: name a file")

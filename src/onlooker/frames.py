@@ -135,7 +135,7 @@ def parts_of_table(
     """
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
-        _check_plain(column, name)
+        check_plain(column, name)
         check_complete(column, name, first_row, part=adjacent)
     apart = [columns.round] if columns.by is None else [columns.by, columns.round]
     grouping = group_rounds([keys[name] for name in apart])
@@ -230,9 +230,10 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
         kinds = {name: schema.field(name).type for name in named}
         return named, [name for name, kind in kinds.items() if name in chosen or is_text(kind)]
     others = [field for field in schema if field.name in chosen or not _is_skipped(field.name, columns)]
-    texts = [field.name for field in others if field.name in chosen or is_text(field.type)]
-    names = [field.name for field in others if field.name in texts or is_number(field.type)]
-    odd = [field.name for field in others if field.name not in names]
+    text = {field.name: field.name in chosen or is_text(field.type) for field in others}
+    texts = [name for name, is_category in text.items() if is_category]
+    names = [field.name for field in others if text[field.name] or is_number(field.type)]
+    odd = [field.name for field in others if not (text[field.name] or is_number(field.type))]
     if not names:
         raise _no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
@@ -249,7 +250,7 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
     """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
     wanted = {*(columns.named or ()), *(columns.categories or ())}
     many = {name: len(found) for name, found in levels.items() if len(found) > MOST_LEVELS and name not in wanted}
-    single = [name for name, found in levels.items() if len(found) == 1]
+    single = {name: None for name, found in levels.items() if len(found) == 1}
     kept = [name for name in names if name not in many and name not in single]
     if not kept:
         raise _no_features(columns, [*many, *single])
@@ -322,7 +323,8 @@ def _arrow(series: Any, name: str) -> Any:
         ) from error
 
 
-def _check_plain(column: Any, name: str) -> None:
+def check_plain(column: Any, name: str) -> None:
+    """Refuse a column, or a field of a schema, that holds lists or the like."""
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):

@@ -32,7 +32,7 @@ _UNITS = {"": 1, "b": 1} | {
     for kind, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
 _limits: list[int] = []
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*([a-z]*)\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*((?:\d{1,20}(?:\.\d*)?|\.\d+)(?:e\d{1,2})?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def as_bytes(limit: object) -> int:
 
     Examples
     --------
-    >>> as_bytes("800MB"), as_bytes("1.5 GiB"), as_bytes(600_000_000)
-    (800000000, 1610612736, 600000000)
+    >>> as_bytes("800MB"), as_bytes("1.5 GiB"), as_bytes("1e3MB"), as_bytes(600_000_000)
+    (800000000, 1610612736, 1000000000, 600000000)
     """
     if isinstance(limit, str):
         found = _SIZE.fullmatch(limit)
@@ -76,11 +76,12 @@ def as_bytes(limit: object) -> int:
         size = None if found is None or unit is None else int(float(found[1]) * unit)
     else:
         size = limit if isinstance(limit, int) and not isinstance(limit, bool) else None
-    if size is None:
+    if size is None or size < 0:
         raise InputError(f"memory_limit is {limit!r}: pass bytes, or text such as '800MB' or '2GB'")
     if size < LEAST:
+        said = limit if isinstance(limit, str) else f"{size:,} byte{'' if size == 1 else 's'}"
         raise InputError(
-            f"memory_limit is {_words(size)}: interpreter and libraries alone take up to {_words(LIBRARIES)}, "
+            f"memory_limit is {said}: interpreter and libraries alone take up to {_words(LIBRARIES)}, "
             f"so give at least {_words(LEAST)}"
         )
     return size
@@ -97,7 +98,7 @@ def memory_limited(limit: int | None) -> Iterator[None]:
     ...         check_memory(10**9)
     ... except InputError as error:
     ...     print(str(error).partition(" leaves")[0])
-    would take 1,000 MB, but the memory limit of 600 MB
+    would take 1,000 MB more, but the memory limit of 600 MB
     """
     if limit is None:
         yield
@@ -115,7 +116,7 @@ def limit_in_force() -> int | None:
     return min(_limits, default=None)
 
 
-def check_memory(needed: int = 0) -> None:
+def check_memory(needed: int) -> None:
     """Refuse to take so many bytes more than the process has: a small file may declare, or hold, a vast log.
 
     Without a limit the machine's memory is one.
@@ -125,7 +126,7 @@ def check_memory(needed: int = 0) -> None:
         if taken + needed > limit:
             left = f"leaves {_words(max(0, limit - taken))}"
             raise InputError(
-                f"would take {_words(needed) if needed else 'more'}, but the memory limit of {_words(limit)} {left}: "
+                f"would take {_words(needed)} more, but the memory limit of {_words(limit)} {left}: "
                 "raise the limit, or read a part of it"
             )
         return

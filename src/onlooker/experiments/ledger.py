@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from onlooker.documents import check_fits
 from onlooker.errors import InputError, OnlookerWarning
 from onlooker.experiments.lock import locked
 from onlooker.files import remove_temporaries, write_text
+from onlooker.one_line import one_line
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"
 
@@ -62,18 +64,22 @@ class Ledger:
         """
         path = self.path(job)
         try:
+            check_fits(path)
             cell = json.loads(path.read_bytes())
             stored, result = cell["arguments"], cell["result"]
         except FileNotFoundError:
             return ()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
         except (ValueError, KeyError, TypeError, RecursionError):
             message = f"{path}: is damaged, so its task is run again"
             warnings.warn(message, OnlookerWarning, stacklevel=2)
             return ()
         if difference := first_difference(stored, json.loads(job.arguments)):
-            message = f"is a result for other arguments ({difference}): delete it, or name another folder"
+            said = one_line(difference, 300)
+            message = f"is a result for other arguments ({said}): delete it, or name another folder"
             raise InputError(f"{path}: {message}")
         return (result,)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 FLOOR, RATIO = 1 << 24, 200
 """A file may grow to so many bytes, or to so many times what was read of it; tables of zeros shrink a hundredfold."""
+_AHEAD = 1 << 25
+"""Bytes of memory that may be taken between two looks at it: some blocks of text and what they become."""
 _MAGIC = b"\x1f\x8b"
 
 
@@ -32,6 +34,7 @@ def open_bytes(path: Path) -> BinaryIO:
     b'round,chosen'
     """
     if is_compressed(path):
+        _check_growth(path)
         return cast("BinaryIO", io.BufferedReader(_Bounded(path), 1 << 18))
     return cast("BinaryIO", io.BufferedReader(_Watched(path), 1 << 18))
 
@@ -57,6 +60,14 @@ def is_compressed(path: Path) -> bool:
         return file.read(2) == _MAGIC
 
 
+def _check_growth(path: Path) -> None:
+    """Refuse a bomb by its beginning: readers may take minutes to get as far as decompressing does in no time."""
+    with _Bounded(path) as file:
+        left = FLOOR + 1
+        while left > 0 and (read := len(file.read(min(left, 1 << 18)) or b"")):
+            left -= read
+
+
 class _Watched(io.RawIOBase):
     """A file that is read no further when memory is used up by what was made of it so far."""
 
@@ -67,7 +78,7 @@ class _Watched(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        check_memory()
+        check_memory(_AHEAD)
         return self._fill(buffer)
 
     def _fill(self, buffer: WriteableBuffer) -> int:

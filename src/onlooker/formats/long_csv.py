@@ -42,12 +42,12 @@ class CsvSource:
         import pyarrow.csv as pc
 
         named, found = columns.named, self._types(columns)
-        fixed = [*self._texts(columns), *self._led]
+        fixed, whole, keys = {*self._texts(columns), *self._led}, {*self._whole}, {*columns.keys}
         types = {
             name: kind
             for name, kind in found.items()
             # What begins as fractions may turn out to be text, which is told below.
-            if name in fixed or (name in self._whole and name not in columns.keys)
+            if name in fixed or (name in whole and name not in keys)
         }
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
         conversion = self._conversion(types, included)
@@ -133,9 +133,11 @@ class CsvSource:
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
         whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-        self._led = self._led_by_zero([name for name in whole if name not in {*columns.keys, *_numbers(columns)}])
-        self._whole = [name for name in whole if name not in self._led]
-        known = {name: pa.float64() for name in self._whole if name not in columns.keys}
+        told, keys = {*columns.keys, *_numbers(columns)}, {*columns.keys}
+        self._led = self._led_by_zero([name for name in whole if name not in told])
+        led = {*self._led}
+        self._whole = [name for name in whole if name not in led]
+        known = {name: pa.float64() for name in self._whole if name not in keys}
         return types | known | dict.fromkeys(self._led, pa.string())
 
     def _led_by_zero(self, names: Sequence[str]) -> list[str]:

@@ -29,8 +29,7 @@ class JsonlSource:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._head = self._first_block()
-        self.names: list[str] = self._head.names
+        self._head, self.names = self._first_block()
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
@@ -50,8 +49,10 @@ class JsonlSource:
             try:
                 with open_for_arrow(self.path) as file:
                     reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
-                    return pj.read_json(file, read_options=reading, parse_options=parsing)
-            except pa.ArrowInvalid as error:
+                    table = pj.read_json(file, read_options=reading, parse_options=parsing)
+                    # Arrow hands on keys that are no text: asking for them here finds the line.
+                    return table.select(table.column_names)
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 failed = error
         assert failed is not None
         raise self._blame(columns, failed) from failed
@@ -88,7 +89,8 @@ class JsonlSource:
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
 
-    def _first_block(self) -> Any:
+    def _first_block(self) -> tuple[Any, list[str]]:
+        """Names and types that the first block has."""
         import pyarrow as pa
         import pyarrow.json as pj
 
@@ -97,8 +99,9 @@ class JsonlSource:
                 open_for_arrow(self.path) as file,
                 pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader,
             ):
-                return reader.schema
-        except pa.ArrowInvalid as error:
+                schema = reader.schema
+                return schema, schema.names
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             raise self._blame(Columns(), error) from error
 
     def _blame(self, columns: Columns, error: Exception) -> InputError:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors
+from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import Columns, feature_columns, tell_times, time_columns
 from onlooker.log import BanditLog
@@ -29,6 +30,7 @@ class ParquetSource:
         with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
             self._metadata, self._schema = file.metadata, file.schema_arrow
         self.names: list[str] = self._schema.names
+        self._checked: set[tuple[str | int, ...]] = set()
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
@@ -38,8 +40,9 @@ class ParquetSource:
         names = feature_columns(self._schema, columns)[0] if named is None else named
         wanted = list(dict.fromkeys([*columns.keys, *names]))
         # Once as columns and once as rows.
-        check_memory(2 * 8 * self._metadata.num_rows * len(wanted))
+        check_memory(2 * 8 * self._metadata.num_rows * len(wanted) + text_entries(self._metadata, wanted))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
+        check_size(self.path, self._metadata, [*wanted, *times])
         with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
@@ -52,6 +55,9 @@ class ParquetSource:
 
     def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Some columns as Arrow record batches."""
+        if (*names, rows) not in self._checked:
+            check_size(self.path, self._metadata, names, rows)
+            self._checked.add((*names, rows))
         with arrow_errors("Parquet"), open_streamed(self.path, self._metadata) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):

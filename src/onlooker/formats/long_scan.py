@@ -17,6 +17,7 @@ from onlooker.frames import (
     MANY,
     Columns,
     Parts,
+    check_plain,
     fallen_time,
     feature_columns,
     parts_of_table,
@@ -26,10 +27,13 @@ from onlooker.frames import (
 )
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_memory
 from onlooker.moments import Falls, check_one_kind, tell_falls
 from onlooker.one_line import one_line
 
 _SURVEY_ROWS = 1 << 16
+_AHEAD = 1 << 24
+"""Bytes of memory for what is found out about a batch, and for the next one."""
 
 
 class LongScan:
@@ -98,9 +102,10 @@ class LongScan:
         for source in self._sources:
             with named(source.path, "read"):
                 self._columns.check(source.names)
-                found.append(
-                    ([], []) if self._columns.like else feature_columns(source.schema(self._columns), self._columns)
-                )
+                schema = source.schema(self._columns)
+                for name in self._columns.keys:
+                    check_plain(schema.field(name), name)
+                found.append(([], []) if self._columns.like else feature_columns(schema, self._columns))
                 if found[-1] != found[0]:
                     raise InputError(
                         f"has other features than {self._sources[0].path}: name the features, or scan it alone"
@@ -133,6 +138,7 @@ class LongScan:
         columns = self._columns
         names = list(dict.fromkeys([*columns.keys, *self._encoding.columns]))
         rest: list[Any] = []
+        held = 0
         path = self._sources[0].path
         begin = 0
         for source in self._sources:
@@ -140,6 +146,10 @@ class LongScan:
             enough = self.batch_rows
             for batch in self._batches(source, names):
                 rest.append(batch)
+                held += batch.nbytes
+                with named(path, "read"):
+                    # They will be put together, and become rows.
+                    check_memory(2 * held)
                 if sum(map(len, rest)) < enough:
                     continue
                 table = _joined(rest, path)
@@ -150,6 +160,7 @@ class LongScan:
                     yield path, begin, table[:cut]
                     begin += cut
                     rest = [table[cut:]]
+                    held = rest[0].nbytes
             if rest:
                 table = _joined(rest, path)
                 cut = self._last_round(table)
@@ -157,6 +168,7 @@ class LongScan:
                     yield path, begin, table[:cut]
                     begin += cut
                 rest = [table[cut:]]
+                held = rest[0].nbytes
         if rest and len(rest[0]):
             yield path, begin, rest[0]
 
@@ -171,6 +183,7 @@ class LongScan:
                     return
                 table = pa.Table.from_batches([batch])
                 check_text(table)
+                check_memory(_AHEAD)
                 if source.text_ids:
                     for name, kind in self._kinds.items():
                         at = table.schema.get_field_index(name)

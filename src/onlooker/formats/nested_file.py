@@ -12,6 +12,7 @@ import numpy as np
 from onlooker.formats import lists
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_metadata import names_and_categories
+from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
 from onlooker.frames import check_columns
 from onlooker.log import BanditLog
@@ -51,12 +52,15 @@ class NestedFile:
         groups = range(self.metadata.num_row_groups)
         self.values = [self.metadata.row_group(i).column(leaf).num_values for i in groups]
         """Feature values in every row group."""
+        self._checked: set[int] = set()
         self._firsts = np.cumsum([0, *(self.metadata.row_group(i).num_rows for i in groups)])
 
     def read(self) -> tuple[BanditLog, Ids | None]:
         """The log, and what each round belongs to."""
         # Beside the features themselves, the group in hand: its values and their nesting levels.
-        check_memory(self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0)))
+        features = self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0))
+        check_memory(features + text_entries(self.metadata, self.columns.names))
+        check_size(self.path, self.metadata, self.columns.names)
         with arrow_errors("Parquet"):
             groups = RowGroups(self.path, self.metadata, self.columns)
             rounds = self._timed(assemble(groups, sum(self.values), self.dtype), 0)
@@ -83,14 +87,22 @@ class NestedFile:
     def batches(self, batch_rows: int) -> Iterator[Rounds]:
         """The rounds in parts of about `batch_rows` offered arms."""
         first = 0
+        self.check(1)
         with arrow_errors("Parquet"), open_streamed(self.path, self.metadata) as file:
             size = max(1, int(batch_rows / self._arms_a_round(file)))
+            self.check(size)
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(batch_size=size, row_groups=[group], columns=self.columns.names):
                     rounds = self._timed(Rounds.of_table(batch, self.columns, first), first)
                     first += len(batch)
                     yield rounds
+
+    def check(self, n_rounds: int) -> None:
+        """Refuse a file of which so many rounds at a time would not fit."""
+        if n_rounds not in self._checked:
+            check_size(self.path, self.metadata, self.columns.names, n_rounds)
+            self._checked.add(n_rounds)
 
     def neighbours(self, n_values: int) -> Iterator[range]:
         """Row groups in runs of at most `n_values` feature values, or of one."""

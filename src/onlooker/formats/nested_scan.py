@@ -72,7 +72,10 @@ class NestedScan:
 
     def _by_groups(self) -> Iterator[Stretch]:
         for file in self._files:
-            for groups in file.neighbours(self.batch_rows * self._width):
+            runs = list(file.neighbours(self.batch_rows * self._width))
+            with named(file.path, "read"):
+                file.check(max(map(file.n_rounds, runs), default=1))
+            for groups in runs:
                 yield Stretch(file.n_rounds(groups), partial(self._read, file, groups))
 
     def _read(self, file: NestedFile, groups: range) -> BanditLog:

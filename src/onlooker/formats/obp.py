@@ -156,8 +156,9 @@ def _check_sizes(feedback: Mapping[str, Any], action: NDArray[Any], arms: NDArra
     if not n_rounds:
         raise InputError("array 'action' is empty: nothing was picked")
     for name, size in {"n_rounds": n_rounds, "n_actions": n_actions}.items():
-        if name in feedback and np.size(feedback[name]) == 1 and int(np.asarray(feedback[name]).item()) != size:
-            raise InputError(f"{name!r} is {feedback[name]}, but the arrays have {size}: make them agree")
+        if name in feedback and np.size(feedback[name]) == 1 and np.asarray(feedback[name]).item() != size:
+            found = one_line(str(feedback[name]), 40)
+            raise InputError(f"{name!r} is {found}, but the arrays have {size}: make them agree")
     if arms.ndim == 3 and len(arms) != n_rounds:
         raise InputError(f"array 'action_context' has {len(arms)} rounds, but 'action' has {n_rounds}: make them agree")
     wrong = np.flatnonzero((action < 0) | (action >= n_actions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,7 +122,7 @@ class SparseRows:
         for key in kept:
             if not isinstance(key, str):
                 levels.setdefault(key[0], []).append(key[1])
-        categories = {column: self._levels(column, found) for column, found in levels.items()}
+        categories = self._ordered(levels)
         keys: list[Key] = []
         for column in dict.fromkeys(map(column_of, kept) if self.columns.wanted is None else self.columns.wanted):
             if self.columns.get(column, -1) >= 0:
@@ -143,14 +143,14 @@ class SparseRows:
             column, is_text = column_of(key), not isinstance(key, str)
             if number >= 0 and text.setdefault(column, is_text) != is_text:
                 others.setdefault(column, {})[number] = "a number" if isinstance(key, str) else repr(key[1][:40])
+        columns, owner = list(others), self._owners(map(list, others.values()))
         found: dict[str, tuple[int, str]] = {}
-        for column, odd in others.items():
-            for sizes, numbers, _, lines in self._parts:
-                cells = np.flatnonzero(np.isin(numbers, list(odd)))
-                if len(cells):
-                    row = int(np.searchsorted(np.cumsum(sizes), cells[0], side="right"))
-                    found[column] = (int(lines[row]), odd[int(numbers[cells[0]])])
-                    break
+        for sizes, numbers, _, lines in self._parts if columns else ():
+            cells = np.flatnonzero(owner[numbers] >= 0)
+            seen, first = np.unique(owner[numbers[cells]], return_index=True)
+            for place, cell in zip(seen.tolist(), cells[first].tolist(), strict=True):
+                row = int(np.searchsorted(np.cumsum(sizes), cell, side="right"))
+                found.setdefault(columns[place], (int(lines[row]), others[columns[place]][int(numbers[cell])]))
         return found
 
     def layout_like(self, names: Sequence[str], categories: Categories) -> Layout:
@@ -218,18 +218,32 @@ class SparseRows:
                 "choose some with features=[...]"
             ) from error
 
-    def _levels(self, column: str, levels: list[str]) -> tuple[str, ...]:
-        """Levels of a category, the reference first; a row has one, or none, which is the empty level."""
-        numbers = np.array([self.columns[column, level] for level in levels])
-        complete = True
-        for sizes, found, _, lines in self._parts:
-            rows = np.repeat(np.arange(len(sizes)), sizes)[np.isin(found, numbers)]
-            count = np.bincount(rows, minlength=len(sizes))
-            if count.max(initial=0) > 1:
-                line = lines[int(count.argmax())]
-                raise InputError(f"line {line} gives the category {column!r} two values: leave one of them out")
-            complete &= bool(count.min(initial=1))
-        return level_order(levels) if complete else ("", *level_order(levels))
+    def _ordered(self, levels: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
+        """Levels of each category, the reference first; a row has one, or none, which is the empty level."""
+        columns, width = list(levels), len(levels)
+        # All categories in one pass: a hostile file has as many of them as words.
+        owner = self._owners([self.columns[column, level] for level in known] for column, known in levels.items())
+        complete = np.ones(width, dtype=bool)
+        for sizes, found, _, lines in self._parts if columns else ():
+            rows = np.repeat(np.arange(len(sizes)), sizes)
+            kept = owner[found] >= 0
+            pairs, times = np.unique(rows[kept] * width + owner[found[kept]], return_counts=True)
+            if times.max(initial=0) > 1:
+                row, place = divmod(int(pairs[int((times > 1).argmax())]), width)
+                column = columns[place]
+                raise InputError(f"line {lines[row]} gives the category {column!r} two values: leave one of them out")
+            complete &= np.bincount(pairs % width, minlength=width) == len(sizes)
+        return {
+            column: level_order(known) if complete[place] else ("", *level_order(known))
+            for place, (column, known) in enumerate(levels.items())
+        }
+
+    def _owners(self, groups: Iterable[list[int]]) -> Index:
+        """Place of the group that each feature's number is in, or -1."""
+        owner = np.full(self.columns.count, -1, dtype=np.int64)
+        for place, numbers in enumerate(groups):
+            owner[numbers] = place
+        return owner
 
 
 def as_ids(names: list[str]) -> NDArray[Any]:
