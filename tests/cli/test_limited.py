@@ -36,7 +36,7 @@ def test_a_pattern_gives_what_the_whole_log_gives(run, folder, command):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["fit", "day*.parquet", "--memory-limit", "10MB"], "--memory-limit is 10 MB: .* give at least 500 MB"),
+        (["fit", "day*.parquet", "--memory-limit", "10MB"], "--memory-limit is 10MB: .* give at least 500 MB"),
         (["fit", "day*.parquet", "--memory-limit", "much"], "--memory-limit is 'much': pass bytes, or text"),
         (["track", "night*.parquet", "--memory-limit", "1GB"], "no file matches"),
         (["diagnose", "all.parquet", "--memory-limit", "1GB", "--by", "shop"], "give one of the two"),

@@ -1,3 +1,4 @@
+import csv
 import math
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from onlooker.errors import InputError
 from onlooker.experiments.tables import read_csv, write_csv
+from payloads import PAYLOADS
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
@@ -109,3 +111,27 @@ def test_files_that_are_no_table(tmp_path, content, message):
 def test_a_missing_file(tmp_path):
     with pytest.raises(InputError, match=r"t\.csv: cannot be read \(No such file"):
         read_csv(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("place", ["cells", "heads"])
+def test_no_attack_is_a_formula_and_all_read_back(tmp_path, place):
+    texts = [
+        text for text in PAYLOADS if not spells_a_number(text) and text.encode("utf-8", "replace").decode() == text
+    ]
+    path = tmp_path / "t.csv"
+    if place == "cells":
+        write_csv(path, [{"name": text, "value": -1.5} for text in texts], ["name", "value"])
+        assert [row["name"] for row in read_csv(path)] == texts
+    else:
+        write_csv(path, [dict.fromkeys(texts, -1)], texts)
+        assert list(read_csv(path)[0]) == texts
+    with open(path, encoding="utf-8", newline="") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    # Of the first character alone, as the spreadsheets' makers and OWASP tell it.
+    risky = {cell for cell in cells if cell.lstrip(" \u00a0\u3000")[:1] in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")}
+    assert {cell for cell in risky if cell} <= {"-1.5", "-1"}
+
+
+def test_half_a_character_is_replaced(tmp_path):
+    write_csv(tmp_path / "t.csv", [{"a": "x\ud800"}], ["a"])
+    assert read_csv(tmp_path / "t.csv") == [{"a": "x?"}]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="Run this one; repeat for more.",
 )
 @click.option("--all", "everything", is_flag=True, help="Run the slow ones too: minutes on a log of 10,000 rounds.")
-@click.option("--out", type=FILE, metavar="TABLE.csv", help="Also write the table.")
+@click.option("--out", type=FILE, metavar="TABLE.csv", help="Also write the table; no text in it runs as a formula.")
 @click.option("--chart", type=FILE, metavar="FILE", help="Also draw it (.png or .svg).")
 @options.simulation_options
 @options.seed

@@ -15,7 +15,8 @@ Cell = str | int | float | None
 """What a table holds: text, numbers, or nothing."""
 
 # A spreadsheet would run such a text as a formula. Apostrophes in front count, so that reading knows to take one off.
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+# Spreadsheets may pass over spaces, and take the wide forms of the signs for the signs.
+_FORMULA = re.compile(r"'*(\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])")
 
 
 def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]], columns: Sequence[str]) -> None:
@@ -78,7 +79,8 @@ def _as_text(value: object) -> str:
         return str(int(value))
     if isinstance(value, Real):
         return repr(float(value))
-    text = str(value)
+    # Half a character, as some file names have it, cannot be written.
+    text = str(value).encode("utf-8", "replace").decode()
     formula = _FORMULA.match(text) and isinstance(_number(text), str)
     return f"'{text}" if formula else text
 
