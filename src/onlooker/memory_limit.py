@@ -98,7 +98,7 @@ def memory_limited(limit: int | None) -> Iterator[None]:
     ...         check_memory(10**9)
     ... except InputError as error:
     ...     print(str(error).partition(" leaves")[0])
-    would take 1,000 MB, but the memory limit of 600 MB
+    would take 1,000 MB more, but the memory limit of 600 MB
     """
     if limit is None:
         yield
@@ -116,7 +116,7 @@ def limit_in_force() -> int | None:
     return min(_limits, default=None)
 
 
-def check_memory(needed: int = 0) -> None:
+def check_memory(needed: int) -> None:
     """Refuse to take so many bytes more than the process has: a small file may declare, or hold, a vast log.
 
     Without a limit the machine's memory is one.
@@ -126,7 +126,7 @@ def check_memory(needed: int = 0) -> None:
         if taken + needed > limit:
             left = f"leaves {_words(max(0, limit - taken))}"
             raise InputError(
-                f"would take {_words(needed) if needed else 'more'}, but the memory limit of {_words(limit)} {left}: "
+                f"would take {_words(needed)} more, but the memory limit of {_words(limit)} {left}: "
                 "raise the limit, or read a part of it"
             )
         return
