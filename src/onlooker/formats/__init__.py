@@ -150,8 +150,8 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
 
     Parquet keeps everything. The others keep every value exactly, but have no place for types: float32 comes back as
     float64, categories as the numbers that they became, unnamed rounds and features with the names that they were given
-    there, and in CSV ids that are all whole numbers as int64. Names are written as they are, also those that a spreadsheet
-    would take for a formula: look at logs of others with something else.
+    there, and in CSV ids that are all whole numbers as int64. Names are written as they are, also those that a
+    spreadsheet would take for a formula: look at logs of others with something else.
 
     Examples
     --------
