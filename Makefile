@@ -12,7 +12,7 @@ demo: $(VENV)/.run
 	$(BIN)/onlooker demo
 
 test: $(VENV)/.dev check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 # The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
 browser: $(VENV)/.dev
