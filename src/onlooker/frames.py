@@ -203,10 +203,12 @@ def time_columns(schema: Any, columns: Columns) -> list[str]:
 
 def tell_times(table: Any, columns: Columns) -> None:
     """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
+    import pyarrow as pa
+
     names = time_columns(table.schema, columns)
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
-    # Gaps in the ids are told when the rows are looked through.
-    if not names or any(key.null_count for key in keys):
+    # Gaps in the ids, and lists of them, are told when the rows are looked through.
+    if not names or any(key.null_count or pa.types.is_nested(key.type) for key in keys):
         return
     first = np.sort(group_rounds(keys).first)
     stretches = [first]

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one a round.")
 @click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row a round.")
+@options.memory_limit
 @options.column_options
 @options.as_json
-def convert(source: str, target: str, as_long: bool, as_json: bool, **columns: Any) -> None:
+def convert(source: str, target: str, as_long: bool, memory_limit: str | None, as_json: bool, **columns: Any) -> None:
     """Write the log IN to OUT, whose suffix says how.
 
     IN may be a pattern such as "logs/*.csv", in quotes. A file larger than memory is converted a part at a time, unless
@@ -43,7 +44,7 @@ def convert(source: str, target: str, as_long: bool, as_json: bool, **columns: A
         log, assumed = open_log(source, columns)
         counted = _Counted([log])
     else:
-        scan, assumed = open_scan(source, columns)
+        scan, assumed = open_scan(source, columns, memory_limit)
         counted = _Counted(scan)
     write_parts(counted, target, long=as_long)
     if as_json:

@@ -10,6 +10,7 @@ import click
 from onlooker.cli import opening
 from onlooker.cli.parameters import FILE, Number, OneOf
 from onlooker.errors import InputError
+from onlooker.memory_limit import as_bytes, memory_limited
 
 if TYPE_CHECKING:
     from onlooker.learners import RidgeLearner
@@ -28,10 +29,28 @@ LEARNERS = {
 """Names on the command line, and the classes behind them."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+
+
+def _hold(context: click.Context, _option: click.Parameter, limit: str | None) -> str | None:
+    """Hold the process to the limit until the command is done, whatever it reads."""
+    if limit is not None:
+        context.with_resource(memory_limited(as_bytes(limit)))
+    return limit
+
+
 memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
+    callback=_hold,
     help="Peak memory, as in 800MB: LOG is gone through without loading it, and may be a pattern as in 'day*.parquet'.",
+)
+held_to = click.option(
+    "--memory-limit",
+    "held_to",
+    metavar="SIZE",
+    callback=_hold,
+    expose_value=False,
+    help="Peak memory, as in 800MB: LOG is refused where reading it and working on it would take more.",
 )
 seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
 )
 @click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
+@options.held_to
 @options.column_options
 @options.as_json
 def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) -> None:

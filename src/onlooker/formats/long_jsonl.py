@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.compressed import open_bytes, open_for_arrow
+from onlooker.formats.compressed import open_bytes
 from onlooker.frames import Columns
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
 from onlooker.one_line import one_line
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""
+_ODD = re.compile(rb"\n[ \t\r]*(?!\xef\xbb\xbf)[^ \t\r\n{]")
+"""Begins a line that is no object, nor one behind a byte order mark."""
 
 
 class JsonlSource:
@@ -47,7 +54,7 @@ class JsonlSource:
         for attempt in (schema, _unsigned(schema, columns)):
             parsing = pj.ParseOptions(explicit_schema=attempt, unexpected_field_behavior=others)
             try:
-                with open_for_arrow(self.path) as file:
+                with _opened(self.path) as file:
                     reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                     table = pj.read_json(file, read_options=reading, parse_options=parsing)
                     # Arrow hands on keys that are no text: asking for them here finds the line.
@@ -84,7 +91,7 @@ class JsonlSource:
             explicit_schema=pa.schema([schema.field(name) for name in names]), unexpected_field_behavior="ignore"
         )
         try:
-            with open_for_arrow(self.path) as file:
+            with _opened(self.path) as file:
                 yield from pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
@@ -96,7 +103,7 @@ class JsonlSource:
 
         try:
             with (
-                open_for_arrow(self.path) as file,
+                _opened(self.path) as file,
                 pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader,
             ):
                 schema = reader.schema
@@ -135,6 +142,38 @@ class JsonlSource:
                         found = f"{kind}, but {kinds[name]} before"
                         return InputError(f"column {name[:60]!r}, {place(row)} holds {found}: make them one kind")
         return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it anew, one object a line")
+
+
+class _Objects(io.RawIOBase):
+    """A file of lines that all begin an object: one that does not, such as null, may crash Arrow (its issue 47409)."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._before = b"\n"
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        import pyarrow as pa
+
+        block = memoryview(buffer).cast("B")
+        read = self._file.read(len(block))
+        block[: len(read)] = read
+        lines = self._before + read
+        # Counting is fast, and lines seldom begin otherwise.
+        if lines.count(b"\n") != lines.count(b"\n{") and _ODD.search(lines):
+            raise pa.ArrowInvalid("a line is no object")
+        self._before = b"\n" if not lines[lines.rfind(b"\n") + 1 :].strip() else b""
+        return len(read)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast("BinaryIO", _Objects(open_bytes(path)))
 
 
 def _categories(columns: Columns) -> list[str]:

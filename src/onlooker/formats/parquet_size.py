@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import RATIO
@@ -25,18 +25,49 @@ _SHORT = 64
 
 def check_size(path: Path, metadata: Any, names: Sequence[str], rows: int | None = None) -> None:
     """Refuse columns that would not fit: pages, row groups that are beyond all measure, and texts in `rows` rows."""
-    chunks = [one for one in _chunks(metadata) if _is_of(one.path_in_schema, names)]
-    if limit_in_force() is not None:
-        _check_pages(path, chunks)
-    _check_growth(chunks)
-    for group in range(metadata.num_row_groups):
-        wanted = [one for one in _chunks_of(metadata.row_group(group)) if _is_of(one.path_in_schema, names)]
-        unpacked = 8 * sum(one.num_values for one in wanted)
-        if unpacked > RATIO * sum(one.total_compressed_size for one in wanted):
-            check_memory(3 * unpacked)
-    texts = list(dict.fromkeys(one.path_in_schema for one in chunks if one.physical_type == _TEXT))
-    if texts and _may_be_long(chunks, rows or metadata.num_rows):
-        _check_texts(path, metadata, texts, rows)
+    with arrow_errors("Parquet"):
+        leaves = _leaves(metadata, names)
+        groups = [
+            [metadata.row_group(i).column(j) for j in (*leaves.texts, *leaves.others)]
+            for i in range(metadata.num_row_groups)
+        ]
+        chunks = [chunk for group in groups for chunk in group]
+        if limit_in_force() is not None:
+            _check_pages(path, chunks)
+        _check_growth(chunks)
+        for group in groups:
+            unpacked = 8 * sum(chunk.num_values for chunk in group)
+            if unpacked > RATIO * sum(chunk.total_compressed_size for chunk in group):
+                check_memory(3 * unpacked)
+        texts = [group[k] for group in groups for k in range(len(leaves.texts))]
+        if _may_be_long(texts, rows or metadata.num_rows):
+            _check_texts(path, metadata, list(leaves.texts.values()), rows)
+
+
+def text_entries(metadata: Any, names: Sequence[str]) -> int:
+    """Bytes that Python takes for the texts in some columns, short as they are."""
+    with arrow_errors("Parquet"):
+        leaves = _leaves(metadata, names).texts
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        return _ENTRY * int(sum(group.column(j).num_values for group in groups for j in leaves))
+
+
+class _Leaves(NamedTuple):
+    """Leaves of the columns that are read: their places among all, and the names of those that hold texts."""
+
+    texts: dict[int, str]
+    others: list[int]
+
+
+def _leaves(metadata: Any, names: Sequence[str]) -> _Leaves:
+    # By the file's schema, which is what Arrow reads by, not by what each chunk says of itself.
+    wanted = {}
+    for j in range(len(metadata.schema)):
+        leaf = metadata.schema.column(j)
+        if any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in names):
+            wanted[j] = leaf
+    texts = {j: leaf.path for j, leaf in wanted.items() if leaf.physical_type == _TEXT}
+    return _Leaves(texts, [j for j in wanted if j not in texts])
 
 
 def _check_growth(chunks: Sequence[Any]) -> None:
@@ -47,12 +78,6 @@ def _check_growth(chunks: Sequence[Any]) -> None:
             f"holds {unpacked / 1e6:,.0f} MB of values in {packed / 1e6:,.1f} MB, which is beyond any ordinary log: "
             "write it as CSV if you trust it"
         )
-
-
-def text_entries(metadata: Any, names: Sequence[str]) -> int:
-    """Bytes that Python takes for the texts in some columns, short as they are."""
-    chunks = [one for one in _chunks(metadata) if _is_of(one.path_in_schema, names)]
-    return _ENTRY * int(sum(one.num_values for one in chunks if one.physical_type == _TEXT))
 
 
 def _check_pages(path: Path, chunks: Sequence[Any]) -> None:
@@ -72,7 +97,7 @@ def _check_pages(path: Path, chunks: Sequence[Any]) -> None:
 
 def _may_be_long(chunks: Sequence[Any], rows: int) -> bool:
     """Whether texts could take more than was reckoned for them: one in a dictionary may stand for any number."""
-    longest = max((one.total_uncompressed_size for one in chunks if one.physical_type == _TEXT), default=0)
+    longest = max((one.total_uncompressed_size for one in chunks), default=0)
     if longest <= _SHORT:
         return False
     try:
@@ -88,7 +113,7 @@ def _check_texts(path: Path, metadata: Any, texts: Sequence[str], rows: int | No
 
     held = total = 0
     roots = list(dict.fromkeys(name.partition(".")[0] for name in texts))
-    with arrow_errors("Parquet"), pq.ParquetFile(path, metadata=metadata, read_dictionary=list(texts)) as file:
+    with pq.ParquetFile(path, metadata=metadata, read_dictionary=list(texts)) as file:
         known = set(file.schema_arrow.names)
         columns = [name for name in {*texts, *roots} if name in known]
         for batch in file.iter_batches(batch_size=min(_ROWS, rows or _ROWS), columns=columns):
@@ -110,17 +135,3 @@ def _letters(column: Any) -> int:
         return int(column.nbytes)
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
-
-
-def _is_of(leaf: str, names: Sequence[str]) -> bool:
-    """Whether a leaf belongs to one of these columns."""
-    return any(leaf == name or leaf.startswith(f"{name}.") for name in names)
-
-
-def _chunks(metadata: Any) -> Iterator[Any]:
-    for group in range(metadata.num_row_groups):
-        yield from _chunks_of(metadata.row_group(group))
-
-
-def _chunks_of(group: Any) -> Iterator[Any]:
-    return (group.column(j) for j in range(group.num_columns))
