@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--chart", type=FILE, metavar="FILE", help="Also draw it (.png or .svg).")
 @options.simulation_options
 @options.seed
+@options.held_to
 @options.column_options
 @options.as_json
 def compare(
