@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.checks import counted
 from onlooker.errors import (
     CollinearFeaturesWarning,
     ConvergenceWarning,
@@ -92,7 +93,8 @@ def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: in
 def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
     if objective.n_one_arm:
         yield OneArmRoundsWarning(
-            f"rounds that offer a single arm: {objective.n_one_arm}; nothing was chosen there, they are left out"
+            f"in {counted(objective.n_one_arm, 'round')} a single arm was offered: "
+            "nothing was chosen there, so it is left out"
         )
     d = objective.n_features
     if objective.n_rounds < d:

@@ -136,7 +136,7 @@ def test_rounds_with_one_arm_say_nothing_of_a_choice(observer, own):
     log = own[0].log
     rows = np.concatenate([log.features, log.features[:5]])
     offsets = np.concatenate([log.offsets, log.offsets[-1] + np.arange(1, 6)])
-    with pytest.warns(OneArmRoundsWarning, match="5 rounds offer a single arm"):
+    with pytest.warns(OneArmRoundsWarning, match="in 5 rounds a single arm was offered"):
         observer.fit(BanditLog(rows, offsets, np.concatenate([log.chosen, np.zeros(5, dtype=np.int64)])))
     assert observer.n_rounds_ == 305
     assert np.isfinite(observer.theta_).all()

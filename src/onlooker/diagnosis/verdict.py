@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onlooker.checks import as_number, as_whole
+from onlooker.checks import as_number, as_whole, counted
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.choices import find_choices
 from onlooker.diagnosis.figures import blocks_of, round_of, tests_of
@@ -72,7 +72,10 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
     choices, rounds = found.log, stride * found.rounds
     notes = []
     if found.one_arm:
-        notes.append(f"{found.one_arm:,} rounds offer a single arm: nothing was chosen there, they are left out")
+        notes.append(
+            f"in {counted(found.one_arm, 'round')} a single arm was offered: "
+            "nothing was chosen there, so it is left out"
+        )
     if not len(rounds) and found.alike:
         sentence = "Not enough evidence: no feature differs between the arms of any round."
         return _too_little(log, 0, 0, level, sentence, notes)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from onlooker.beliefs import BeliefModel, Moments
-from onlooker.checks import as_number, as_whole
+from onlooker.checks import as_number, as_whole, counted
 from onlooker.errors import InputError, NoPreferenceWarning, OneArmRoundsWarning, OnlookerWarning, TooFewRoundsWarning
 from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import minimise
@@ -106,7 +106,8 @@ def _about_picks(log: BanditLog, uniform: float) -> Iterator[OnlookerWarning]:
     d, n_choices = log.n_features, int(np.count_nonzero(log.n_arms > 1))
     if n_choices < log.n_rounds:
         yield OneArmRoundsWarning(
-            f"{log.n_rounds - n_choices} rounds offer a single arm: nothing was chosen there, though the learner may "
+            f"in {counted(log.n_rounds - n_choices, 'round')} a single arm was offered: "
+            "nothing was chosen, but the learner may "
             "have learned"
         )
     if n_choices < 2 * d:

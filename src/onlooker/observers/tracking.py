@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from onlooker import ragged
-from onlooker.checks import as_number
+from onlooker.checks import as_number, counted
 from onlooker.documents import read_document, within
 from onlooker.errors import (
     InputError,
@@ -293,7 +293,8 @@ class TrackingObserver(Observer):
         alone = follower.n_rounds - follower.n_choices
         if alone:
             yield OneArmRoundsWarning(
-                f"rounds that offer a single arm: {alone}; nothing was chosen there, but the learner may have learned"
+                f"in {counted(alone, 'round')} a single arm was offered: "
+                "nothing was chosen, but the learner may have learned"
             )
         names = feature_labels(self.policy_.feature_names, d)
         yield from about_collinearity(*untold(monitor.information), names)
