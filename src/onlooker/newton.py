@@ -34,7 +34,7 @@ ALIKE = 0.15
 """What a step with the curvature of a similar objective is taken to leave, before one has shown it."""
 
 SETTLED = 3e-5
-"""Decrement at which the curvature is as good as that of the minimum."""
+"""Decrement at which the curvature of a long log is as good as that of its minimum; of a short one it is exact."""
 
 STUCK = 0.5
 """A Newton step that leaves more than this of the gradient asks for the curvature of more arms."""
@@ -155,6 +155,7 @@ class _Search(Generic[Seen]):
         look: Callable[[Vector], Seen] | None = None,
     ) -> None:
         self.objective, self.tolerance, self.look = objective, tolerance, look
+        self.settled = SETTLED if objective.long else tolerance
         self.known = near is not None
         self.rate = None if near is None else ALIKE
         self.bend = BEND
@@ -236,10 +237,10 @@ class _Search(Generic[Seen]):
         None where the objective does not fall.
         """
         leaves = self._leaves(left)
-        expected, goal = leaves * left, self.tolerance if self.look is None else SETTLED
+        expected, goal = leaves * left, self.tolerance if self.look is None else self.settled
         self.share, self.last = min(self.coarsest, max(FINE, ROUGH * expected)), None
         ahead: Point | None
-        if self.look is not None and expected <= SETTLED and CAUTION * self.bend * expected**2 <= self.tolerance:
+        if self.look is not None and expected <= self.settled and CAUTION * self.bend * expected**2 <= self.tolerance:
             self.share = FINE
             ahead = self.last = self._line_search(self.look, step)
         elif leaves <= SLOW and (self.known or AGAIN * leaves * expected <= goal):

@@ -155,9 +155,9 @@ class Objective(ABC):
         """The same rounds without the penalty."""
 
     @property
-    def rough(self) -> bool:
-        """Whether this is a sketch of another objective."""
-        return False
+    def long(self) -> bool:
+        """Whether a pass takes so long that one more is worth avoiding."""
+        return True
 
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
         """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: `FINE`, `FAIR`, `ROUGH`)."""

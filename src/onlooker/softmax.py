@@ -21,6 +21,9 @@ from onlooker.windows import Windows
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
 """Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
 
+LONG = 1 << 22
+"""Feature values from which on passes are counted."""
+
 SKETCH_STRIDE = 4
 """A sketch looks at every so many rounds."""
 
@@ -72,9 +75,9 @@ class SoftmaxObjective(Objective):
         self.null_loss = float(np.log(sizes) @ used / self.total)
 
     @property
-    def rough(self) -> bool:
-        """Whether this is a sketch of another objective."""
-        return self.stride > 1
+    def long(self) -> bool:
+        """Whether a pass takes so long that one more is worth avoiding."""
+        return self.log.features.size > LONG * self.stride
 
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
