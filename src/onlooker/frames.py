@@ -203,12 +203,14 @@ def time_columns(schema: Any, columns: Columns) -> list[str]:
 
 def tell_times(table: Any, columns: Columns) -> None:
     """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
-    import pyarrow as pa
-
     names = time_columns(table.schema, columns)
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
-    # Gaps in the ids, and lists of them, are told when the rows are looked through.
-    if not names or any(key.null_count or pa.types.is_nested(key.type) for key in keys):
+    if not names:
+        return
+    for key, name in zip(keys, [name for name in (columns.by, columns.round) if name is not None], strict=True):
+        check_plain(key, name)
+    # Gaps in the ids are told when the rows are looked through.
+    if any(key.null_count for key in keys):
         return
     first = np.sort(group_rounds(keys).first)
     stretches = [first]
@@ -331,6 +333,8 @@ def check_plain(column: Any, name: str) -> None:
 
     if pa.types.is_nested(column.type):
         raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
+    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
+        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
 
 
 def _plain(column: Any) -> Any:

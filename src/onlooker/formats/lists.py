@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from onlooker.encoding import is_number
 from onlooker.errors import InputError
+from onlooker.frames import check_plain
 from onlooker.types import Features, Ids, Index
 
 
@@ -82,7 +83,7 @@ def arm_ids(column: Any, name: str, sizes: Index, first: int) -> Ids:
         raise InputError(
             f"{round_place(first + t)} has {found[t]} ids in column {name!r}, but offers {sizes[t]} arms: give one each"
         )
-    ids = column.flatten()
+    ids = _decoded(column.flatten())
     missing = _first_null(ids)
     if missing is not None:
         raise InputError(f"{_arm(missing, sizes, first)} has no id in column {name!r}: name every arm")
@@ -91,6 +92,8 @@ def arm_ids(column: Any, name: str, sizes: Index, first: int) -> Ids:
 
 def round_values(column: Any, name: str, first: int) -> NDArray[Any]:
     """One value per round, none missing."""
+    check_plain(column, name)
+    column = _decoded(column)
     missing = _first_null(column)
     if missing is not None:
         raise InputError(
@@ -110,11 +113,14 @@ def round_place(t: int) -> str:
     return f"round {t} (counting from 0)"
 
 
-def _plain(column: Any) -> NDArray[Any]:
+def _decoded(column: Any) -> Any:
+    """A column's own values: those of a dictionary may be missing too."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _plain(column: Any) -> NDArray[Any]:
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
 

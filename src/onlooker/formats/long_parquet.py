@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors
+from onlooker.formats.parquet_headers import check_footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import Columns, feature_columns, tell_times, time_columns
@@ -28,7 +29,8 @@ class ParquetSource:
 
         self.path = path
         with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
-            self._metadata, self._schema = file.metadata, file.schema_arrow
+            self._metadata, self._schema = file.metadata, _as_text(file.schema_arrow)
+            check_footer(path, file.schema)
         self.names: list[str] = self._schema.names
         self._checked: set[tuple[str | int, ...]] = set()
 
@@ -46,8 +48,10 @@ class ParquetSource:
         with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
-                tell_times(file.read(columns=[*keys, *times]), columns)
-            return file.read(columns=wanted)
+                table = file.read(columns=[*keys, *times])
+                tell_times(table.cast(_as_text(table.schema)), columns)
+            table = file.read(columns=wanted)
+            return table.cast(_as_text(table.schema))
 
     def schema(self, _columns: Columns) -> Any:
         """Names and types, as the file declares them."""
@@ -61,7 +65,16 @@ class ParquetSource:
         with arrow_errors("Parquet"), open_streamed(self.path, self._metadata) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
-                yield from file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names))
+                for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names)):
+                    yield batch.cast(_as_text(batch.schema))
+
+
+def _as_text(schema: Any) -> Any:
+    """The same schema with plain text for views of it, which little can be done with."""
+    import pyarrow as pa
+
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
 def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from onlooker.formats import lists
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_metadata import names_and_categories
+from onlooker.formats.parquet_headers import check_footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
 from onlooker.frames import check_columns
@@ -40,6 +41,7 @@ class NestedFile:
         self.path = path
         with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
             self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
+            check_footer(path, leaves)
         rounds = "round" if round is None and "round" in schema.names else round
         ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
         self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)

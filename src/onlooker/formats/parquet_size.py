@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from onlooker.errors import InputError
 from onlooker.formats.compressed import RATIO
 from onlooker.formats.format import arrow_errors
-from onlooker.formats.parquet_pages import page_sizes
+from onlooker.formats.parquet_headers import page_sizes
 from onlooker.memory_limit import check_memory, limit_in_force
 
 _FLOOR = 1 << 28
