@@ -193,3 +193,10 @@ def test_logs_without_a_choice_are_refused(observer):
         observer.fit(lonely)
     with pytest.raises(InputError, match="the log has no rounds"):
         observer.fit(lonely[:0])
+
+
+def test_features_whose_squares_vanish_are_refused(observer, own):
+    log = own[0].log
+    tiny = BanditLog(log.features.astype(np.float64) * 1e-300, log.offsets, log.chosen)
+    with pytest.raises(InputError, match="bring them nearer to 1"):
+        observer.fit(tiny)

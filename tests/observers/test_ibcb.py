@@ -63,8 +63,13 @@ def test_one_arm_rounds_are_learned_from_but_not_explained():
 
 def test_features_beyond_double_precision():
     log = simulate(Environment(3, 4, dtype="float64"), LinUCB(), 50).log
-    with pytest.raises(InputError, match="too large for double precision"):
-        IBCB().fit(BanditLog(log.features * 1e160, log.offsets, log.chosen))
+    for features, loss in (
+        (log.features * 1e160, "hinge"),
+        (log.features * 1e150, "logit"),
+        (log.features + 1e8, "hinge"),
+    ):
+        with pytest.raises(InputError, match="rescale"):
+            IBCB(loss=loss).fit(BanditLog(features, log.offsets, log.chosen))
 
 
 def test_a_solver_that_cannot_finish_says_so():

@@ -24,6 +24,9 @@ from onlooker.types import Index, Matrix, Vector
 PENALTY = 1e-4
 """On the mean loss of the imitation that a chain starts from, for features of length one."""
 
+SMALLEST = 1e-100
+"""Features shorter than this, or longer than its inverse, have squares beyond double precision."""
+
 UNIFORM = 0.05
 """Picks that uniform ones resemble with a larger p-value show no preference."""
 
@@ -51,7 +54,10 @@ class BeliefObserver(Observer):
         as_checkpoints(self.checkpoints)
         if not log.n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
-        return BeliefModel.of(log, alpha=as_number(self.alpha, "alpha", least=1e-9, most=1e9))
+        model = BeliefModel.of(log, alpha=as_number(self.alpha, "alpha", least=1e-9, most=1e9))
+        if not SMALLEST <= model.scale <= 1 / SMALLEST:
+            raise InputError(f"picked features have a length of {model.scale:.1g}: bring them nearer to 1")
+        return model
 
     def _rounds(self, log: BanditLog) -> Index:
         """Rounds after which a belief is kept, the last at the end."""

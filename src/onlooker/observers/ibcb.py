@@ -15,6 +15,7 @@ from onlooker.log import BanditLog, as_log
 from onlooker.observers.bare_path import bare_path
 from onlooker.observers.base import Observer
 from onlooker.policy import LinearPolicy
+from onlooker.tracking.monitor import check_scale
 from onlooker.tracking.path import Path, next_checkpoint
 from onlooker.types import Vector
 
@@ -106,7 +107,9 @@ class IBCB(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         batch, ridge, alpha, margin, weight = self._checked()
-        choices = max(1, int(np.count_nonzero(as_log(log, type(self).__name__).n_arms > 1)))
+        if as_log(log, type(self).__name__).n_rounds:
+            check_scale(log, ridge)
+        choices = max(1, int(np.count_nonzero(log.n_arms > 1)))
         objective = BatchedObjective(log, batch=batch, ridge=ridge, alpha=alpha, margin=margin, l2=weight / choices)
         hinge = self.loss == "hinge"
         found = minimise_hinge(objective) if hinge else minimise_logit(objective)

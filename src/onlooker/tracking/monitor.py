@@ -87,7 +87,7 @@ class Monitor:
         rounds = log if self.waiting is None else _joined(self.waiting, log)
         fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
         if not self._is_settled() and fresh:
-            _check_scale(rounds, self.ridge)
+            check_scale(rounds, self.ridge)
             for size in fresh:
                 self._decide(rounds[:size])
                 if self._is_settled():
@@ -184,7 +184,7 @@ def _size(step: int) -> int:
     return max(1, round(DECIDING * GROWTH**step))
 
 
-def _check_scale(log: BanditLog, ridge: float) -> None:
+def check_scale(log: BanditLog, ridge: float) -> None:
     """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
     # Not by absolute values, which would be a second copy of the rounds.
     spread = np.maximum(log.features.max(axis=0), -log.features.min(axis=0))
