@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlooker.newton import inverse_square_root
+from onlooker.inverses import inverse_square_root
 from onlooker.objective import CurvedPoint, Objective, ScatteredPoint
 from onlooker.types import Matrix
 

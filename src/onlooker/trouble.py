@@ -19,8 +19,9 @@ from onlooker.errors import (
     SeparableDataWarning,
     TooFewRoundsWarning,
 )
+from onlooker.inverses import inverse, inverse_square_root
 from onlooker.log import feature_labels
-from onlooker.newton import Fit, inverse, inverse_square_root, minimise
+from onlooker.newton import Fit, minimise
 from onlooker.objective import Objective
 from onlooker.types import Matrix, Vector
 

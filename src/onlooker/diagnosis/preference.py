@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from onlooker.inverses import inverse
 from onlooker.log import BanditLog
-from onlooker.newton import inverse
 from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import FLAT
 from onlooker.types import Matrix, Vector

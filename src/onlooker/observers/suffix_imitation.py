@@ -13,8 +13,9 @@ from onlooker.checks import as_number, as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance, window_width
 from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
+from onlooker.inverses import inverse
 from onlooker.log import BanditLog, feature_labels
-from onlooker.newton import Fit, inverse, minimise_and_look
+from onlooker.newton import Fit, minimise_and_look
 from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
 from onlooker.observers.suffix import suffix_objective

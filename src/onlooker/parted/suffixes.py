@@ -9,8 +9,8 @@ from functools import reduce
 import numpy as np
 
 from onlooker.errors import ConvergenceWarning
+from onlooker.inverses import inverse
 from onlooker.log import BanditLog
-from onlooker.newton import inverse
 from onlooker.objective import FAIR, Pass, Sums
 from onlooker.parted.objective import RunPass
 from onlooker.parts import Parts

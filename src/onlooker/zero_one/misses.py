@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.newton import inverse_square_root
+from onlooker.inverses import inverse_square_root
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Matrix, Vector
