@@ -20,6 +20,7 @@ The decrement `sqrt(g' H^-1 g)` does not depend on the features' units, so tiny 
 """
 
 MAX_PASSES = 200
+"""The search gives up after so many."""
 
 SLOW = 0.15
 """A step that leaves more than this of the gradient asks for the curvature where it leads."""
@@ -34,7 +35,7 @@ ALIKE = 0.15
 """What a step with the curvature of a similar objective is taken to leave, before one has shown it."""
 
 SETTLED = 3e-5
-"""Decrement at which the curvature of a long log is as good as that of its minimum; of a short one it is exact."""
+"""Decrement at which the curvature of a long log is taken for that of its minimum; of a short log it is found there."""
 
 STUCK = 0.5
 """A Newton step that leaves more than this of the gradient asks for the curvature of more arms."""
@@ -118,6 +119,33 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
 class _Search(Generic[Seen]):
     """A search under way: where it is, what is known of the curvature there, and what steps have shown."""
 
+    here: Point
+    """Where it is."""
+    metric: Matrix
+    """About the inverse of the Hessian here."""
+    share: float
+    """What the last look at the curvature left out (see `FINE`), and what the next is to leave out."""
+    coarsest: float
+    """The most that it may leave out: less than `ROUGH` once a Newton step was stuck."""
+    before: float | None
+    """Decrement before the last step; None where the search has started anew or looked closer since."""
+    curved: bool
+    """Whether that step was Newton's, with the curvature where it started."""
+    rate: float | None
+    """Part of the decrement that the last step left, or is taken to leave; None where nothing is known of it."""
+    bend: float
+    """What a Newton step leaves of the decrement, as a part of its square."""
+    passes: int
+    """Over the data, so far."""
+    last: Seen | None
+    """What `look` saw, if the last pass was its."""
+    from_zero: bool
+    """Whether it set out from zero: then there is nowhere better to start anew."""
+    known: bool
+    """Whether it set out with the curvature of a similar objective."""
+    settled: float
+    """Decrement at which the curvature is as good as that of the minimum."""
+
     def __init__(
         self,
         objective: Objective,
@@ -130,15 +158,9 @@ class _Search(Generic[Seen]):
         self.objective, self.tolerance, self.look = objective, tolerance, look
         self.settled = SETTLED if objective.long else tolerance
         self.known = near is not None
-        self.rate = None if near is None else ALIKE
-        self.bend = BEND
+        self.rate, self.bend = None if near is None else ALIKE, BEND
         self.share = self.coarsest = ROUGH
-        self.passes = 1
-        self.last: Seen | None = None
-        self.before: float | None = None
-        self.curved = False
-        self.here: Point
-        self.metric: Matrix
+        self.passes, self.last, self.before, self.curved = 1, None, None, False
         sketch = objective.sketch() if near is None else None
         if near is not None:
             self.here, self.metric = objective.slope(near.theta) if here is None else here, near.metric

@@ -22,7 +22,8 @@ from onlooker.windows import Windows
 FINE, FAIR, ROUGH = 1e-6, 1e-2, 1e-1
 """Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
 
-A fine one is for intervals, a fair one points the way to the minimum, a rough one to that of a sketch.
+A fine one is for intervals, a fair one points the way to the minimum. The solver starts from a rough one and asks for
+as much more as its next step can use.
 """
 
 
@@ -73,7 +74,7 @@ class Pass:
     """Where to evaluate."""
 
     share: float | None = None
-    """Arms left out of the Hessian (`FINE`, `FAIR`, `ROUGH`); None for no Hessian."""
+    """Arms left out of the Hessian (from `FINE` to `ROUGH`); None for no Hessian."""
 
     width: int = 0
     """Rounds in a window of neighbours; 0 for no scatter."""
@@ -160,7 +161,7 @@ class Objective(ABC):
         return True
 
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
-        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: `FINE`, `FAIR`, `ROUGH`)."""
+        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""
         return self._curved(theta, self.run(Pass(theta=theta, share=share)))
 
     def slope(self, theta: Vector) -> Point:

@@ -22,7 +22,7 @@ BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
 """Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
 
 LONG = 1 << 22
-"""Feature values from which on passes are counted."""
+"""Feature values in a pass from which on sparing one is worth a curvature that is a step old."""
 
 SKETCH_STRIDE = 4
 """A sketch looks at every so many rounds."""
