@@ -8,8 +8,7 @@ from typing import Self
 from onlooker.beliefs import Schedule, maximise, posterior
 from onlooker.beliefs.sampler import BeliefSampler
 from onlooker.checks import as_number, as_whole
-from onlooker.errors import InputError
-from onlooker.log import BanditLog, as_log
+from onlooker.log import BanditLog
 from onlooker.observers.belief_observer import BeliefObserver, Imitation
 from onlooker.types import Progress
 
@@ -108,7 +107,7 @@ class BayesianICB(BeliefObserver):
         """Recover theta* from all rounds; `progress` is told of sweeps."""
         schedule = self._schedule()
         noise = as_number(self.noise, "noise", least=1e-9, most=1e9)
-        model = self._model(as_log(log, type(self).__name__))
+        model = self._model(log)
         start = Imitation(model)
         fitting = schedule.iterations * schedule.sweeps
         total = fitting + self.posterior_sweeps
@@ -137,13 +136,6 @@ class BayesianICB(BeliefObserver):
 
     def _schedule(self) -> Schedule:
         as_whole(self.posterior_sweeps, "posterior_sweeps", least=3)
-        schedule = Schedule(
-            iterations=as_whole(self.iterations, "iterations", least=1),
-            sweeps=as_whole(self.sweeps, "sweeps", least=1),
-            burn_in_sweeps=as_whole(self.burn_in_sweeps, "burn_in_sweeps"),
-        )
-        if schedule.burn_in_sweeps >= schedule.sweeps:
-            raise InputError(
-                f"burn_in_sweeps is {schedule.burn_in_sweeps}, sweeps {schedule.sweeps}: drop fewer, or sweep more"
-            )
-        return schedule
+        iterations = as_whole(self.iterations, "iterations", least=1)
+        sweeps, dropped = self._checked_sweeps()
+        return Schedule(iterations=iterations, sweeps=sweeps, burn_in_sweeps=dropped)

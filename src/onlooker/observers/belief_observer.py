@@ -10,7 +10,7 @@ import numpy as np
 from onlooker.beliefs import BeliefModel, Moments
 from onlooker.checks import as_number, as_whole, counted
 from onlooker.errors import InputError, NoPreferenceWarning, OneArmRoundsWarning, OnlookerWarning, TooFewRoundsWarning
-from onlooker.log import BanditLog, feature_labels
+from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import minimise
 from onlooker.observers.base import Observer
 from onlooker.policy import LinearPolicy
@@ -35,6 +35,8 @@ class BeliefObserver(Observer):
     """Base of observers that sample the belief behind every pick; `softmax(alpha * x rho)` is how it became one."""
 
     alpha: float
+    sweeps: int
+    burn_in_sweeps: int
     checkpoints: Sequence[int] | None
     seed: int
 
@@ -49,7 +51,16 @@ class BeliefObserver(Observer):
         sharp = LinearPolicy(self.alpha * policy.theta, policy.feature_names, policy.categories)
         return sharp.probabilities(log)
 
+    def _checked_sweeps(self) -> tuple[int, int]:
+        """How many sweeps are made at a time, and how many of the first ones dropped."""
+        sweeps = as_whole(self.sweeps, "sweeps", least=1)
+        dropped = as_whole(self.burn_in_sweeps, "burn_in_sweeps")
+        if dropped >= sweeps:
+            raise InputError(f"burn_in_sweeps is {dropped}, sweeps {sweeps}: drop fewer, or sweep more")
+        return sweeps, dropped
+
     def _model(self, log: BanditLog) -> BeliefModel:
+        as_log(log, type(self).__name__)
         as_whole(self.seed, "seed")
         as_checkpoints(self.checkpoints)
         if not log.n_rounds:

@@ -7,9 +7,8 @@ from typing import Self
 
 from onlooker.beliefs import walk_moments
 from onlooker.beliefs.walk import Walk, WalkSampler
-from onlooker.checks import as_number, as_whole
-from onlooker.errors import InputError
-from onlooker.log import BanditLog, as_log
+from onlooker.checks import as_number
+from onlooker.log import BanditLog
 from onlooker.observers.belief_observer import BeliefObserver, Imitation
 from onlooker.types import Progress
 
@@ -95,10 +94,8 @@ class NonparametricICB(BeliefObserver):
             step=as_number(self.step_variance, "step_variance", least=1e-30, most=1e30),
             spread=as_number(self.spread_variance, "spread_variance", least=1e-30, most=1e30),
         )
-        sweeps = as_whole(self.sweeps, "sweeps", least=1)
-        if as_whole(self.burn_in_sweeps, "burn_in_sweeps") >= sweeps:
-            raise InputError(f"burn_in_sweeps is {self.burn_in_sweeps}, sweeps {sweeps}: drop fewer, or sweep more")
-        model = self._model(as_log(log, type(self).__name__))
+        sweeps, dropped = self._checked_sweeps()
+        model = self._model(log)
         start = Imitation(model)
         curvature = start.curvature(start.theta) / log.n_rounds
         sampler = WalkSampler(model, walk, theta=start.theta, curvature=curvature, seed=self.seed)
@@ -106,7 +103,7 @@ class NonparametricICB(BeliefObserver):
             sampler,
             rounds=self._rounds(log),
             sweeps=sweeps,
-            burn_in_sweeps=self.burn_in_sweeps,
+            burn_in_sweeps=dropped,
             progress=progress,
         )
         self._learn(log, model, moments.theta, moments)
