@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
-from onlooker.errors import InputError, NotFittedError
+from onlooker.errors import InputError, NotFittedError, OnlookerWarning
 from onlooker.log import BanditLog, as_log
 from onlooker.metrics import agreement
 from onlooker.policy import LinearPolicy
@@ -49,6 +51,12 @@ class Observer:
         if not hasattr(self, "policy_"):
             raise NotFittedError(f"this {type(self).__name__} has not seen a log yet: call fit(log) first")
         return self.policy_
+
+    def _warn(self, found: Sequence[OnlookerWarning], *, stacklevel: int) -> None:
+        """Keep what was found in `warnings_`, and warn of it as `warnings.warn` would in the place of this call."""
+        self.warnings_ = tuple(str(one) for one in found)
+        for one in found:
+            warnings.warn(one, stacklevel=stacklevel + 1)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

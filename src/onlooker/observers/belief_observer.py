@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -100,9 +99,7 @@ class BeliefObserver(Observer):
             *about_collinearity(constant, tangled, names),
             *_about_picks(log, uniform_p_value(score, information)),
         ]
-        self.warnings_ = tuple(str(one) for one in found)
-        for one in found:
-            warnings.warn(one, stacklevel=3)
+        self._warn(found, stacklevel=3)
 
 
 class Imitation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Self
 
@@ -120,10 +119,7 @@ class IBCB(Observer):
         self.loss_ = (at.hinge if hinge else at.value) - penalty
         self.gap_ = at.gap / at.hinge if hinge else float("nan")
         self.n_iter_ = found.n_iter
-        said = list(_findings(objective, found, hinge=hinge))
-        self.warnings_ = tuple(str(one) for one in said)
-        for one in said:
-            warnings.warn(one, stacklevel=2)
+        self._warn(list(_findings(objective, found, hinge=hinge)), stacklevel=2)
         return self
 
     def _checked(self) -> tuple[int, float, float, float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Self
 
 import numpy as np
@@ -153,8 +152,6 @@ class SuffixImitation(Observer):
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
         self.covariance_ = covariance
-        said = [warning for warning in trouble.warnings if self._concerns(warning)]
-        self.warnings_ = tuple(str(warning) for warning in said)
         self.n_rounds_ = objective.n_rounds
         self.agreement_ = at.agreed / objective.n_rounds
         self.rank_ = trouble.rank
@@ -163,8 +160,7 @@ class SuffixImitation(Observer):
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
             self._miss_fewest(objective, progress)
-        for warning in said:
-            warnings.warn(warning, stacklevel=2)
+        self._warn([warning for warning in trouble.warnings if self._concerns(warning)], stacklevel=2)
         return self
 
     def summary(self, level: float = 0.95) -> Summary:

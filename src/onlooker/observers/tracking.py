@@ -282,10 +282,7 @@ class TrackingObserver(Observer):
         self.settled_round_ = settled_round(follower.path if ended else steps)
         self.n_rounds_ = follower.n_rounds
         self.n_choices_ = follower.n_choices
-        found = list(self._findings(monitor))
-        self.warnings_ = tuple(str(one) for one in found)
-        for one in found:
-            warnings.warn(one, stacklevel=3)
+        self._warn(list(self._findings(monitor)), stacklevel=3)
         return self
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
