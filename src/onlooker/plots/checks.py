@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -40,3 +42,14 @@ def band(
     if len(crossed):
         raise InputError(f"{where}: low lies above high at position {crossed[0]}: swap them")
     return lower, upper
+
+
+def for_names(names: Iterable[str], columns: Mapping[str, Vector | None], where: str) -> dict[str, object]:
+    """Give names, and columns that have one value for each of them, as the fields of a chart."""
+    rows = tuple(names)
+    if not rows:
+        raise InputError(f"{where} has no names: nothing would be drawn")
+    for name, values in columns.items():
+        if values is not None and len(values) != len(rows):
+            raise InputError(f"{where}: {name} has {len(values)} values for {len(rows)} names: pass one for each")
+    return {"names": rows, **columns}

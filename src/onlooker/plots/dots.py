@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from onlooker.errors import InputError
-from onlooker.plots.checks import band, vector
-from onlooker.plots.figure import Cell, Level
+from onlooker.plots.checks import band, for_names, vector
+from onlooker.plots.figure import Cell, Level, or_none
 from onlooker.types import Vector
 
 
@@ -21,7 +20,7 @@ class DotChart:
     Examples
     --------
     >>> chart = DotChart(
-    ...     title="Error", x_label="error", y_label="observer", names=("rule", "auto"), values=[0.06, math.nan]
+    ...     title="Error", x_label="error", y_label="observer", names=("rule", "auto"), values=[0.06, float("nan")]
     ... )
     >>> chart.rows()
     (('observer', 'error'), (('rule', 0.06), ('auto', None)))
@@ -48,16 +47,9 @@ class DotChart:
 
     def __post_init__(self) -> None:
         where = f"chart {self.title!r}"
-        object.__setattr__(self, "names", tuple(self.names))
-        if not self.names:
-            raise InputError(f"{where} has no names: nothing would be drawn")
         low, high = band(self.low, self.high, where)
         found = {"values": vector(self.values, f"{where}: values"), "low": low, "high": high}
-        for name, values in found.items():
-            if values is not None and len(values) != len(self.names):
-                raise InputError(
-                    f"{where}: {name} has {len(values)} values for {len(self.names)} names: pass one for each"
-                )
+        for name, values in for_names(self.names, found, where).items():
             object.__setattr__(self, name, values)
         if self.log_x and any((drawn <= 0).any() for drawn in self.drawn()):
             raise InputError(f"{where}: log_x needs every value, interval and level to be positive")
@@ -71,16 +63,12 @@ class DotChart:
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
         """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
         heads = [self.y_label, self.x_label]
-        columns: list[list[Cell]] = [list(self.names), [_or_none(value) for value in self.values.tolist()]]
+        columns: list[list[Cell]] = [list(self.names), [or_none(value) for value in self.values.tolist()]]
         for head, ends in (("low", self.low), ("high", self.high)):
             if ends is not None:
                 heads.append(head)
-                columns.append([_or_none(end) for end in ends.tolist()])
+                columns.append([or_none(end) for end in ends.tolist()])
         if self.level is not None:
             heads.append(self.level.label)
             columns.append([float(self.level.y)] * len(self.names))
         return tuple(heads), tuple(zip(*columns, strict=True))
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value

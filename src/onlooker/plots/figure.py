@@ -165,7 +165,7 @@ class Chart:
                     constants.append(float(value))
         rows: list[tuple[Cell, ...]] = []
         for key in keys:
-            cells = [_or_none(column.get(key)) for column in columns]
+            cells = [or_none(column.get(key)) for column in columns]
             rows.append((key[0], *cells, *constants, *((marks.get(key),) if marks else ())))
         return (*names, *(("mark",) if marks else ())), tuple(rows)
 
@@ -192,5 +192,6 @@ def _keys(x: Vector) -> list[tuple[float, int]]:
     return keys
 
 
-def _or_none(value: float | None) -> float | None:
+def or_none(value: float | None) -> float | None:
+    """A value as a cell of a table: None for a gap."""
     return None if value is None or np.isnan(value) else value

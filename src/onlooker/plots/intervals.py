@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import InputError
-from onlooker.plots.checks import band, vector
-from onlooker.plots.figure import Cell
+from onlooker.plots.checks import band, for_names, vector
+from onlooker.plots.figure import Cell, or_none
 from onlooker.types import Vector
 
 
@@ -52,18 +52,11 @@ class IntervalChart:
 
     def __post_init__(self) -> None:
         where = f"chart {self.title!r}"
-        object.__setattr__(self, "names", tuple(self.names))
-        if not self.names:
-            raise InputError(f"{where} has no names: nothing would be drawn")
         low, high = band(self.low, self.high, where)
         if low is None or high is None:
             raise InputError(f"{where} has no intervals: pass low and high, NaN where there is none")
         found = {"estimates": vector(self.estimates, f"{where}: estimates", gaps=False), "low": low, "high": high}
-        for name, values in found.items():
-            if len(values) != len(self.names):
-                raise InputError(
-                    f"{where}: {name} has {len(values)} values for {len(self.names)} names: pass one for each"
-                )
+        for name, values in for_names(self.names, found, where).items():
             object.__setattr__(self, name, values)
 
     @property
@@ -78,9 +71,5 @@ class IntervalChart:
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
         """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
-        columns = (self.estimates.tolist(), *(map(_or_none, ends.tolist()) for ends in (self.low, self.high)))
+        columns = (self.estimates.tolist(), *(map(or_none, ends.tolist()) for ends in (self.low, self.high)))
         return (self.y_label, "estimate", "low", "high"), tuple(zip(self.names, *columns, strict=True))
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
