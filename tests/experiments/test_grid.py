@@ -10,7 +10,8 @@ import pytest
 
 from onlooker.burn_in import power_start
 from onlooker.environment import Environment
-from onlooker.experiments.grid import COLUMNS, TEST_ROUNDS, Grid, run_grid
+from onlooker.experiments.grid import COLUMNS, Grid, run_grid
+from onlooker.experiments.setting import TEST_ROUNDS
 from onlooker.held_out import HeldOut
 from onlooker.learners import LinTS, LinUCB
 from onlooker.metrics import direction_error, predictive_regret

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,10 @@ from onlooker.bounds import (
 )
 from onlooker.burn_in import power_start
 from onlooker.environment import Environment
-from onlooker.learners import LinTS, LinUCB, RidgeLearner
+from onlooker.experiments.setting import L2, LEARNERS, TEST_ROUNDS
 from onlooker.metrics import agreement, predictive_regrets
 from onlooker.simulation import Simulation, simulate
 from onlooker.sweep import fit_suffixes
-
-LEARNERS: Mapping[str, RidgeLearner] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
-"""By the name that tables give them."""
-
-TEST_ROUNDS = 2000
-"""Fresh rounds that regret and risk are measured on."""
 
 NARROW = 0.1
 """Share of the rounds, those where the best arm leads least, whose mistakes are counted apart."""
@@ -60,7 +54,7 @@ def bound_cell(
         wrong, eta = part.regret > 0, eta_from_simulation(part, delta / 2)
         gaps, paid = reward_gaps(part.theta_star, part.log), np.cumsum(part.regret)
         burn_ins = [power_start(n, alpha) for alpha in alphas]
-        thetas, _ = fit_suffixes(part.log, burn_ins, l2=1e-4)
+        thetas, _ = fit_suffixes(part.log, burn_ins, l2=L2)
         regrets = predictive_regrets(thetas, part.theta_star, test)
         for alpha, T, theta, regret in zip(alphas, burn_ins, thetas, regrets, strict=True):
             suffix = part.log.suffix(T)

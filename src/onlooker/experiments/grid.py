@@ -16,6 +16,7 @@ from onlooker.burn_in import power_start
 from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
 from onlooker.experiments.runner import Task, TaskProgress, run_tasks
+from onlooker.experiments.setting import L2, TEST_ROUNDS
 from onlooker.held_out import HeldOut
 from onlooker.learners import Learner, RidgeLearner
 from onlooker.log import BanditLog
@@ -38,12 +39,6 @@ COLUMNS = (
     "predictive_regret",
 )
 """Of a grid's table."""
-
-L2 = 1e-4
-"""The paper's penalty."""
-
-TEST_ROUNDS = 2000
-"""Fresh offers that predictive regret is measured on."""
 
 Found = tuple[str, float | None, int | None]
 """Method, alpha and burn-in of a theta."""

@@ -9,14 +9,11 @@ from typing import Any
 
 from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
-from onlooker.learners import LinTS, LinUCB, RidgeLearner
+from onlooker.experiments.setting import LEARNERS, TEST_ROUNDS
 from onlooker.metrics import agreement, direction_error, predictive_regret
 from onlooker.observers.methods import find_methods
 from onlooker.policy import LinearPolicy
 from onlooker.simulation import Simulation, simulate
-
-LEARNERS: Mapping[str, RidgeLearner] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
-"""By the name that tables give them."""
 
 LEARNER = "learner (sees rewards)"
 """Ridge regression on picks and rewards: the method that the others are held against."""
@@ -26,9 +23,6 @@ SHORTENED: Mapping[str, Mapping[str, int]] = {
     "nonparametric": {"sweeps": 300, "burn_in_sweeps": 100},
 }
 """Chains shorter than the observers' own, so that 10,000 rounds take tens of seconds rather than minutes."""
-
-TEST_ROUNDS = 2000
-"""Fresh offers that predictive regret is measured on."""
 
 
 def method_cell(method: str, learner: str, d: int, K: int, N: int, seed: int) -> dict[str, Any]:
@@ -64,12 +58,12 @@ def _recovered(method: str, simulation: Simulation) -> tuple[LinearPolicy, float
     if method == LEARNER:
         return LinearPolicy(simulation.learner_theta), None
     (found,) = find_methods([method])
-    observer = found.make().set_params(**SHORTENED.get(method, {}))
+    observer, first = (found.make().set_params(**SHORTENED.get(method, {})) for _ in range(2))
     with warnings.catch_warnings():
         # Judged by what they reach; a table of seeds has no room for what they say.
         warnings.simplefilter("ignore", OnlookerWarning)
         # Compiles what is not compiled yet, so that it is not timed.
-        find_methods([method])[0].make().set_params(**SHORTENED.get(method, {})).fit(simulation.log[:50])
+        first.fit(simulation.log[:50])
         started = time.process_time()
         observer.fit(simulation.log)
         seconds = time.process_time() - started

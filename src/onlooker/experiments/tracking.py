@@ -12,7 +12,8 @@ import numpy as np
 
 from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
-from onlooker.learners import EpsilonGreedy, LinTS, LinUCB, RidgeLearner
+from onlooker.experiments import setting
+from onlooker.learners import EpsilonGreedy, LinUCB, RidgeLearner
 from onlooker.log import BanditLog
 from onlooker.metrics import direction_error
 from onlooker.observers import SuffixImitation, TrackingObserver
@@ -20,11 +21,7 @@ from onlooker.simulation import Simulation, simulate
 from onlooker.tracking import TS, UCB, Exploration, Lapse
 from onlooker.tracking.path import direction_covariance
 
-LEARNERS: Mapping[str, RidgeLearner] = {
-    "LinUCB": LinUCB(),
-    "LinTS": LinTS(),
-    "epsilon-greedy 0.05": EpsilonGreedy(0.05),
-}
+LEARNERS: Mapping[str, RidgeLearner] = {**setting.LEARNERS, "epsilon-greedy 0.05": EpsilonGreedy(0.05)}
 """By the name that tables give them."""
 
 NORMAL = 1.959964
