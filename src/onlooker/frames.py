@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.arrow_tables import in_arrow, opened
 from onlooker.categories import MOST_LEVELS, Categories, Encoded, Encoding, level_order
 from onlooker.checks import did_you_mean
 from onlooker.encoding import check_complete, feature_rows, is_number, is_text, level_counts, place, some
@@ -274,57 +275,18 @@ def _no_features(columns: Columns, others: Sequence[str]) -> InputError:
 
 def as_table(frame: Any, columns: Columns) -> Any:
     """A table of pandas, polars or pyarrow as an Arrow table of the columns that are needed."""
-    table, names = _opened(frame)
+    table, names = opened(frame)
     columns.check(names)
     named = columns.named
-    return _arrow_table(table, names if named is None else list(dict.fromkeys([*columns.keys, *named])))
+    return in_arrow(table, names if named is None else list(dict.fromkeys([*columns.keys, *named])))
 
 
 def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
     """Some columns of a table of pandas, polars or pyarrow as an Arrow table."""
-    table, names = _opened(frame)
+    table, names = opened(frame)
     for name in wanted:
         check_columns(names, {"features": name})
-    return _arrow_table(table, wanted)
-
-
-def _opened(frame: Any) -> tuple[Any, list[str]]:
-    import narwhals as nw
-
-    try:
-        table = nw.from_native(frame, eager_only=True)
-        names = table.columns
-    except TypeError as error:
-        raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
-    except nw.exceptions.DuplicateError as error:
-        raise InputError("the table has two columns of the same name: rename one of them") from error
-    return table, names
-
-
-def _arrow_table(table: Any, names: Sequence[str]) -> Any:
-    import pyarrow as pa
-
-    native = table.to_native()
-    if isinstance(native, pa.Table):
-        return native.select(list(names))
-    return pa.table({name: _arrow(table[name], name) for name in names})
-
-
-def _arrow(series: Any, name: str) -> Any:
-    import pyarrow as pa
-
-    try:
-        return series.to_arrow()
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        values = series.to_list()
-        kinds = [str if isinstance(value, str) else float for value in values]
-        row = next((row for row, kind in enumerate(kinds) if kind is not kinds[0] and values[row] is not None), None)
-        if row is None:
-            raise InputError(f"column {name!r} holds what is neither numbers nor text: leave it out") from error
-        raise InputError(
-            f"column {name!r}, {place(row)} is {values[row]!r}, but the rows before it are of another kind: "
-            "make them all text or all numbers"
-        ) from error
+    return in_arrow(table, wanted)
 
 
 def check_plain(column: Any, name: str) -> None:
