@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import onlooker
 
 ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "onlooker"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -46,12 +48,31 @@ def test_the_documentation_names_files_that_exist():
         text = (ROOT / page).read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert ((ROOT / page).parent / target).exists(), f"{page}: {target}"
-    source = ROOT / "src" / "onlooker"
-    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for path in source.iterdir():
-        if path.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed", "types.py", "kernels"}:
-            name = f"{path.name}/" if path.is_dir() else path.name
-            assert f"`{name}`" in contributing, f"{name} is not on the map in CONTRIBUTING.md"
+
+
+def test_the_map_names_every_module_and_none_that_is_not_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    the_map = text.partition("## Map of the source")[2].partition("## Adding things")[0]
+    rows = re.findall(r"^\| .+$", the_map, re.MULTILINE)
+    for path in [*SOURCE.iterdir(), *SOURCE.glob("kernels/*.py")]:
+        if path.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed", "kernels"}:
+            name = f"{path.relative_to(SOURCE)}{'/' * path.is_dir()}"
+            assert any(f"`{name}`" in row for row in rows), f"{name} is not on the map in CONTRIBUTING.md"
+    for row in rows:
+        folders = [ROOT, SOURCE, *(SOURCE / folder for folder in re.findall(r"`(\w+)/`", row))]
+        for name in re.findall(r"`([\w/]+\.py)`", row):
+            assert any((folder / name).is_file() for folder in folders), f"{name} is on the map, but not there"
+
+
+def test_the_architecture_page_has_the_layers_that_are_enforced():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    bottom_up = enumerate(reversed(contract["layers"]))
+    enforced = {name.strip(): number for number, layer in bottom_up for name in layer.split("|")}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    shown = {name: int(number) for number, modules in rows for name in re.findall(r"\[`(\w+)`\]", modules)}
+    assert shown == enforced
 
 
 def test_no_dependency_file_holds_an_address():
