@@ -18,7 +18,7 @@ from onlooker.newton import Fit, minimise_and_look
 from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
 from onlooker.observers.suffix import suffix_objective
-from onlooker.observers.summary import NO_INTERVALS, Coefficient, Summary
+from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
@@ -165,28 +165,15 @@ class SuffixImitation(Observer):
 
     def summary(self, level: float = 0.95) -> Summary:
         """Coefficients with intervals, fit statistics and warnings; print it, or take `to_dict()`."""
-        from scipy.special import ndtri
-
         self._fitted()
-        if not 0 < as_number(level, "level") < 1:
-            raise InputError(f"level is {level}: it must lie between 0 and 1")
         likelihoods = self.log_likelihood_, self.null_log_likelihood_
         ratio, p_value = likelihood_ratio(*likelihoods, self.rank_)
         if self.loss == "zero_one":
             # Of a direction alone there is no likelihood.
             likelihoods, ratio, p_value = (np.nan, np.nan), np.nan, np.nan
         names = feature_labels(self.policy_.feature_names, len(self.theta_))
-        errors = np.sqrt(np.diag(self.covariance_))
-        reach = float(ndtri(0.5 + level / 2)) * errors
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = self.theta_ / errors
         return Summary(
-            coefficients=tuple(
-                Coefficient(name=name, estimate=theta, standard_error=error, low=theta - half, high=theta + half, z=z)
-                for name, theta, error, half, z in zip(
-                    names, self.theta_.tolist(), errors.tolist(), reach.tolist(), scores.tolist(), strict=True
-                )
-            ),
+            coefficients=coefficients(names, self.theta_, np.sqrt(np.diag(self.covariance_)), level),
             level=level,
             covariance=self.covariance if self.loss == "softmax" else NO_INTERVALS,
             n_rounds=self.n_rounds_,

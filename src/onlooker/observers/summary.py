@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from onlooker.checks import as_number
+from onlooker.errors import InputError
+from onlooker.types import Vector
 
 NO_INTERVALS = "none"
 """In the place of a covariance: the loss has no intervals of the usual kind."""
@@ -24,7 +30,35 @@ class Coefficient:
     high: float
     """Upper end of the interval."""
     z: float
-    """Estimate divided by its standard error."""
+    """Estimate divided by its standard error; NaN where that is 0 or not known."""
+
+
+def coefficients(names: Sequence[str], estimates: Vector, errors: Vector, level: float) -> tuple[Coefficient, ...]:
+    """Estimates with the intervals that their standard errors give them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> (price,) = coefficients(["price"], np.array([1.0]), np.array([0.5]), level=0.95)
+    >>> round(price.low, 2), round(price.high, 2), price.z
+    (0.02, 1.98, 2.0)
+    """
+    from scipy.special import ndtri
+
+    if not 0 < as_number(level, "level") < 1:
+        raise InputError(f"level is {level}: it must lie between 0 and 1")
+    reach = float(ndtri(0.5 + level / 2))
+    return tuple(
+        Coefficient(
+            name=name,
+            estimate=value,
+            standard_error=error,
+            low=value - reach * error,
+            high=value + reach * error,
+            z=value / error if error else math.nan,
+        )
+        for name, value, error in zip(names, estimates.tolist(), errors.tolist(), strict=True)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -24,7 +24,7 @@ from onlooker.errors import (
 from onlooker.files import write_text
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.observers.base import Observer
-from onlooker.observers.summary import Coefficient
+from onlooker.observers.summary import coefficients
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.one_line import one_line, shown
 from onlooker.parts import Parts, parts_of
@@ -166,29 +166,14 @@ class TrackingObserver(Observer):
 
     def summary(self, level: float = 0.95) -> TrackingSummary:
         """The answers in figures and in words; print it, or take `to_dict()`."""
-        from scipy.special import ndtri
-
         self._fitted()
-        if not 0 < as_number(level, "level") < 1:
-            raise InputError(f"level is {level}: it must lie between 0 and 1")
-        reach = float(ndtri(0.5 + level / 2))
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
         errors[~self._told] = np.nan
         names = feature_labels(self.policy_.feature_names, len(direction))
         return TrackingSummary(
-            coefficients=tuple(
-                Coefficient(
-                    name=name,
-                    estimate=value,
-                    standard_error=error,
-                    low=value - reach * error,
-                    high=value + reach * error,
-                    z=value / error if error else float("nan"),
-                )
-                for name, value, error in zip(names, direction.tolist(), errors.tolist(), strict=True)
-            ),
+            coefficients=coefficients(names, direction, errors, level),
             level=level,
             n_rounds=self.n_rounds_,
             decided_on=self._monitor.decided_on,
