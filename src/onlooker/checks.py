@@ -45,6 +45,20 @@ def as_number(
     return number
 
 
+def as_level(level: Any) -> float:
+    """Give the coverage that intervals aim for: a number between 0 and 1, neither of them.
+
+    Examples
+    --------
+    >>> as_level(0.95)
+    0.95
+    """
+    number = as_number(level, "level")
+    if not 0 < number < 1:
+        raise InputError(f"level is {level}: it must lie between 0 and 1")
+    return number
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Ask for the known word that is nearest to a mistyped one; say nothing where none is near.
 

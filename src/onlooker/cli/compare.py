@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,7 @@ from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.parameters import FILE, method_names
-from onlooker.cli.targets import CHARTS, TABLES, check_target
+from onlooker.cli.targets import CHARTS, TABLES, check_target, write_charts
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -116,14 +115,9 @@ def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: 
         fields = [field for _, field, _ in (*COLUMNS, MEMORY)]
         write_csv(out, [{field: row[field] for field in fields} for row in rows], fields)
     if chart is not None:
-        from onlooker.files import write_text
-        from onlooker.plots import comparison_charts, to_png, to_svg
+        from onlooker.plots import comparison_charts
 
-        charts = comparison_charts(rows, reference=found.rows[0].name if simulated else None)
-        if Path(chart).suffix.lower() == ".svg":
-            write_text(chart, to_svg(charts))
-        else:
-            to_png(charts, chart)
+        write_charts(comparison_charts(rows, reference=found.rows[0].name if simulated else None), chart)
 
 
 def _check_unused(*names: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from onlooker.cli import opening
 from onlooker.cli.parameters import FILE, Number, OneOf
 from onlooker.errors import InputError
 from onlooker.memory_limit import as_bytes, memory_limited
@@ -119,6 +118,3 @@ def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
             raise InputError(f"--set {setting}: {text!r} is not a number") from None
     learner: RidgeLearner = kind(**values)
     return learner
-
-
-open_log, open_logs = opening.open_log, opening.open_logs

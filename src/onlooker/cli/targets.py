@@ -1,10 +1,15 @@
-"""Files that a command is asked to write, looked at before any work is done for them."""
+"""Files that a command is asked to write: looked at before any work is done for them, and charts as they say."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from onlooker.errors import InputError
+
+if TYPE_CHECKING:
+    from onlooker.plots import AnyChart
 
 CHARTS = (".png", ".svg")
 """What a chart can be written as."""
@@ -28,3 +33,14 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = ()) ->
         raise InputError(f"{flag} {path}: cannot be written, name a file in a folder that exists")
     if suffixes and Path(path).suffix.lower() not in suffixes:
         raise InputError(f"{flag} {path}: is written as {' or '.join(suffixes)}, name such a file")
+
+
+def write_charts(charts: Sequence[AnyChart], path: str) -> None:
+    """Draw charts side by side, as SVG or PNG by the file's name."""
+    from onlooker.files import write_text
+    from onlooker.plots import to_png, to_svg
+
+    if Path(path).suffix.lower() == ".svg":
+        write_text(path, to_svg(charts) + "\n")
+    else:
+        to_png(charts, path)

@@ -12,7 +12,7 @@ from onlooker.cli import options
 from onlooker.cli.console import prepare_kernels, print_json, progress_bar
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE, LEVEL, Number, words
-from onlooker.cli.targets import CHARTS, check_target
+from onlooker.cli.targets import CHARTS, check_target, write_charts
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
@@ -130,17 +130,13 @@ def _parsed(text: str) -> str | Exploration:
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
-    from onlooker.files import write_text
-    from onlooker.plots import to_png, to_svg
     from onlooker.plots.tracking import tracking_charts
 
     charts = tracking_charts(observer)
-    if not charts:
-        click.echo(f"warning: {path} is not drawn: no direction was found", err=True)
-    elif Path(path).suffix.lower() == ".png":
-        to_png(charts, path)
+    if charts:
+        write_charts(charts, path)
     else:
-        write_text(path, to_svg(charts) + "\n")
+        click.echo(f"warning: {path} is not drawn: no direction was found", err=True)
     return bool(charts)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from onlooker.checks import as_number, as_whole, counted
+from onlooker.checks import as_level, as_whole, counted
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.choices import find_choices
 from onlooker.diagnosis.figures import blocks_of, round_of, tests_of
@@ -13,7 +13,6 @@ from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict, p_words
 from onlooker.diagnosis.settling import LEAST_P
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
-from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
 from onlooker.parts import Parts
 from onlooker.survey import survey
@@ -54,8 +53,7 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     'no preference found'
     """
     n_bins = as_whole(bins, "bins", least=2)
-    if not 0 < as_number(level, "level") < 1:
-        raise InputError(f"level is {level}: it must lie between 0 and 1")
+    as_level(level)
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
     seen = survey(log)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.checks import as_number
-from onlooker.errors import InputError
+from onlooker.checks import as_level
 from onlooker.types import Vector
 
 NO_INTERVALS = "none"
@@ -45,9 +44,7 @@ def coefficients(names: Sequence[str], estimates: Vector, errors: Vector, level:
     """
     from scipy.special import ndtri
 
-    if not 0 < as_number(level, "level") < 1:
-        raise InputError(f"level is {level}: it must lie between 0 and 1")
-    reach = float(ndtri(0.5 + level / 2))
+    reach = float(ndtri(0.5 + as_level(level) / 2))
     return tuple(
         Coefficient(
             name=name,
