@@ -33,6 +33,13 @@ MANY = 10_000
 """Levels beyond which nobody counts them."""
 
 
+def check_once(names: Sequence[str]) -> None:
+    """Refuse a table that has two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"the table has the column {name!r} twice: rename one of them")
+
+
 def is_outcome(name: str) -> bool:
     """Whether a column's name says that it holds rewards or propensities.
 
@@ -95,9 +102,7 @@ class Columns:
             check_columns(names, {"categories" if name in (self.categories or ()) else meaning: name})
             if name in self.keys:
                 raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        if twice:
-            raise InputError(f"the table has the column {twice[0]!r} twice: rename one of them")
+        check_once(names)
         doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
         if doubled:
             raise InputError(f"the features have {doubled[0]!r} twice: name it once")

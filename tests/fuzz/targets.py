@@ -133,6 +133,8 @@ def _parquet(chance: random.Random, columns: dict[str, Any], n_rows: int) -> byt
         }
     file = io.BytesIO()
     table = pa.table(columns).replace_schema_metadata(metadata)
+    if kind == 1 and not chance.randrange(8):
+        table = table.append_column(chance.choice(table.column_names), table.column(0))
     try:
         pq.write_table(
             table,

@@ -15,7 +15,7 @@ from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.parquet_headers import check_footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
-from onlooker.frames import check_columns
+from onlooker.frames import check_columns, check_once
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 from onlooker.moments import as_times
@@ -47,6 +47,7 @@ class NestedFile:
         self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)
         meanings = {"arms": arms, "chosen": chosen, "round": rounds, "arm": ids, "order_by": order_by, "by": by}
         check_columns(schema.names, meanings)
+        check_once([name for name in schema.names if name in {*meanings.values()}])
         self.dtype = lists.feature_type(schema.field(arms).type, arms)
         lists.check_whole(schema.field(chosen).type, chosen)
         self.names, self.categories = names_and_categories(schema.metadata or {})

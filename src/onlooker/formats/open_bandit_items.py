@@ -13,7 +13,7 @@ from onlooker.categories import level_order
 from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
 from onlooker.formats.format import arrow_errors
-from onlooker.frames import check_columns
+from onlooker.frames import check_columns, check_once
 from onlooker.memory_limit import check_memory, limit_in_force
 from onlooker.types import Vector
 
@@ -65,6 +65,7 @@ def read_items(path: Path) -> Items:
         reading = pc.ReadOptions(use_threads=limit_in_force() is None)
         table = pc.read_csv(file, reading, convert_options=pc.ConvertOptions(column_types=types))
         check_columns(table.column_names, {"item_id": "item_id"})
+        check_once([name for name in table.column_names if name in types])
         check_memory(100 * table.num_rows * table.num_columns)
         columns = {name: table[name].to_pylist() for name in table.column_names if name in types}
     for name, values in columns.items():

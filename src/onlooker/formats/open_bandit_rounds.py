@@ -14,7 +14,7 @@ from onlooker.encoding import is_number
 from onlooker.errors import InputError
 from onlooker.formats.compressed import head, open_bytes
 from onlooker.formats.open_bandit_items import ITEMS, Items
-from onlooker.frames import check_columns
+from onlooker.frames import check_columns, check_once
 from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
 
@@ -48,6 +48,8 @@ def read_rounds(path: Path, items: Items, position: int | None, order_by: str | 
     if order_by is not None:
         check_columns(names, {"order_by": order_by})
         wanted.append(order_by)
+    asked = {*wanted}
+    check_once([name for name in names if name in asked])
     types = {"item_id": pa.string(), "position": pa.int64()} | dict.fromkeys(affinities, pa.float64())
     options = pc.ConvertOptions(include_columns=wanted, column_types=types)
     chosen: list[Index] = []
