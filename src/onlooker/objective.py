@@ -116,6 +116,23 @@ class Sums:
             windows=joined,
         )
 
+    def point(self, theta: Vector, total: float, l2: float) -> Point:
+        """The objective at `theta`, where this was found, of rounds whose weights sum to `total`."""
+        loss = self.loss / total
+        return Point(
+            theta=theta,
+            value=loss + 0.5 * l2 * float(theta @ theta),
+            gradient=self.gradient / total + l2 * theta,
+            loss=loss,
+            explained=self.explained,
+            agreed=self.agreed,
+        )
+
+    def curved_point(self, theta: Vector, total: float, l2: float) -> CurvedPoint:
+        """The same with its curvature."""
+        hessian = (self.upper + np.triu(self.upper, 1).T) / total + l2 * np.eye(len(theta))
+        return CurvedPoint(**vars(self.point(theta, total, l2)), hessian=hessian)
+
 
 class Objective(ABC):
     """Mean conditional softmax loss of some rounds' picks, with an L2 penalty, wherever those rounds are kept."""
@@ -162,11 +179,11 @@ class Objective(ABC):
 
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
         """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""
-        return self._curved(theta, self.run(Pass(theta=theta, share=share)))
+        return self.run(Pass(theta=theta, share=share)).curved_point(theta, self.total, self.l2)
 
     def slope(self, theta: Vector) -> Point:
         """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
-        return self._point(theta, self.run(Pass(theta=theta)))
+        return self.run(Pass(theta=theta)).point(theta, self.total, self.l2)
 
     def scattered(self, at: Point, width: int) -> ScatteredPoint:
         """Curvature and scatter at a point whose gradient is known, in one pass; windows hold `width` rounds."""
@@ -179,22 +196,8 @@ class Objective(ABC):
     def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:
         sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean))
         assert sums.windows is not None
-        return ScatteredPoint(**vars(self._curved(theta, sums)), scatter=sums.windows.products())
-
-    def _point(self, theta: Vector, sums: Sums) -> Point:
-        loss = sums.loss / self.total
-        return Point(
-            theta=theta,
-            value=loss + 0.5 * self.l2 * float(theta @ theta),
-            gradient=sums.gradient / self.total + self.l2 * theta,
-            loss=loss,
-            explained=sums.explained,
-            agreed=sums.agreed,
-        )
-
-    def _curved(self, theta: Vector, sums: Sums) -> CurvedPoint:
-        hessian = (sums.upper + np.triu(sums.upper, 1).T) / self.total + self.l2 * np.eye(len(theta))
-        return CurvedPoint(**vars(self._point(theta, sums)), hessian=hessian)
+        curved = sums.curved_point(theta, self.total, self.l2)
+        return ScatteredPoint(**vars(curved), scatter=sums.windows.products())
 
 
 def added(parts: Iterable[Sums]) -> Sums:

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from onlooker.comparison import Truth, judge
 from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
 from onlooker.experiments.setting import LEARNERS, TEST_ROUNDS
-from onlooker.metrics import agreement, direction_error, predictive_regret
 from onlooker.observers.methods import find_methods
 from onlooker.policy import LinearPolicy
 from onlooker.simulation import Simulation, simulate
@@ -37,7 +37,8 @@ def method_cell(method: str, learner: str, d: int, K: int, N: int, seed: int) ->
     environment = Environment(d, K, seed=seed)
     simulation = simulate(environment, LEARNERS[learner], N, seed=seed)
     policy, seconds = _recovered(method, simulation)
-    known = bool(policy.theta.any())
+    truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(TEST_ROUNDS, seed))
+    row = judge(method, policy, simulation.log, truth=truth)
     return {
         "method": method,
         "learner": learner,
@@ -46,9 +47,9 @@ def method_cell(method: str, learner: str, d: int, K: int, N: int, seed: int) ->
         "N": N,
         "seed": seed,
         # An observer that found no preference has no direction: as far off as one at random.
-        "direction_error": direction_error(policy.theta, environment.theta_star) if known else 2**0.5,
-        "predictive_regret": predictive_regret(policy, environment.theta_star, environment.test_log(TEST_ROUNDS, seed)),
-        "agreement": agreement(policy, simulation.log.suffix(N - max(1, N // 10))),
+        "direction_error": 2**0.5 if row.direction_error is None else row.direction_error,
+        "predictive_regret": row.predictive_regret,
+        "agreement": row.agreement,
         "cpu_seconds": seconds,
     }
 

@@ -10,7 +10,7 @@ import numpy as np
 from onlooker.checks import as_number
 from onlooker.errors import InputError
 from onlooker.log import BanditLog
-from onlooker.objective import FINE, Objective, Pass, Sums, added
+from onlooker.objective import Objective, Pass, Sums, added
 from onlooker.parts import Parts
 from onlooker.softmax import SKETCH_ROUNDS_PER_FEATURE, SoftmaxObjective
 from onlooker.survey import Survey
@@ -85,7 +85,7 @@ class PartedObjective(Objective):
         if not full and (self._sample.n_arms > 1).any():
             return SoftmaxObjective(self._sample, l2=0.0).spread(full=False)
         theta = np.zeros(self.n_features)
-        return self._curved(theta, self.run(Pass(theta=theta, share=FINE))).hessian - self.l2 * np.eye(len(theta))
+        return self.evaluate(theta).hessian - self.l2 * np.eye(len(theta))
 
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""

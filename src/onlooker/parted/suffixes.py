@@ -110,22 +110,19 @@ class _Search:
         if found is None or not found.n_choices:
             self.done = True
             return
-        theta, sums, n = self.theta, found.sums, found.n_choices
-        loss = sums.loss / n
-        value = loss + 0.5 * self.l2 * float(theta @ theta)
-        if self._here is None and value > found.null_loss / n and theta.any():
+        theta, n = self.theta, found.n_choices
+        at = found.sums.curved_point(theta, n, self.l2)
+        if self._here is None and at.value > found.null_loss / n and theta.any():
             self.theta = np.zeros_like(theta)
             return
-        if self._here is not None and self._climbs(value):
+        if self._here is not None and self._climbs(at.value):
             return
-        self.best, self.loss = theta, loss
-        gradient = sums.gradient / n + self.l2 * theta
-        hessian = (sums.upper + np.triu(sums.upper, 1).T) / n + self.l2 * np.eye(len(theta))
-        step = -inverse(hessian) @ gradient
-        slope = float(gradient @ step)
-        self.done = max(max(0.0, -slope) ** 0.5, float(np.abs(gradient).max())) <= tolerance
+        self.best, self.loss = theta, at.loss
+        step = -inverse(at.hessian) @ at.gradient
+        slope = float(at.gradient @ step)
+        self.done = max(max(0.0, -slope) ** 0.5, float(np.abs(at.gradient).max())) <= tolerance
         if not self.done:
-            self._here = theta, value, slope, step
+            self._here = theta, at.value, slope, step
             self.theta = theta + step
 
     def _climbs(self, value: float) -> bool:
