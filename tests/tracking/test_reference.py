@@ -14,7 +14,8 @@ from scipy.stats import multivariate_normal, norm, truncnorm
 
 from onlooker import TS, UCB, BanditLog, Environment, EpsilonGreedy, Lapse, LinTS, LinUCB, Softmax, simulate
 from onlooker.kernels.margins import CUT, LIVE
-from onlooker.tracking.follower import SPARK, Assumption, Follower
+from onlooker.tracking.assumption import Assumption
+from onlooker.tracking.follower import SPARK, Follower
 
 Real = np.longdouble
 

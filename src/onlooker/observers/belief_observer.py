@@ -14,8 +14,7 @@ from onlooker.newton import minimise
 from onlooker.observers.base import Observer
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
-from onlooker.tracking.follower import as_checkpoints
-from onlooker.tracking.path import Checkpoint, Path, next_checkpoint
+from onlooker.tracking.path import Checkpoint, Path, as_checkpoints, next_checkpoint
 from onlooker.tracking.variation import uniform_p_value, untold, within_rounds
 from onlooker.trouble import about_collinearity
 from onlooker.types import Index, Matrix, Vector

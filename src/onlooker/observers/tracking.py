@@ -31,9 +31,8 @@ from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
-from onlooker.tracking.follower import as_checkpoints
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
-from onlooker.tracking.path import Path, direction_covariance, settled_round
+from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.tracking.variation import untold
 from onlooker.trouble import about_collinearity
 from onlooker.types import Matrix, Progress, Vector

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +12,12 @@ from onlooker.checks import as_number, as_whole
 from onlooker.documents import within
 from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
-from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
-from onlooker.tracking.path import Checkpoint, next_checkpoint
+from onlooker.tracking.assumption import Assumption
+from onlooker.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
 from onlooker.types import Index, Matrix, Progress
 
 if TYPE_CHECKING:
-    from onlooker.kernels.margins import Belief, Model
+    from onlooker.kernels.margins import Belief
 
 BLOCK = 64
 """Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
@@ -28,60 +27,13 @@ SPARK = 1e-6
 """Uncertainty of the first estimate as a share of the prior's: it is zero, but ties need a scale."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Assumption:
-    """How the learner explores and learns, and what is thought of the truth before the first pick."""
-
-    exploration: Exploration
-    """How picks depart from the best estimate."""
-    ridge: float
-    """Of the learner: `V = ridge * I + sum of x x'`."""
-    precision: float
-    """Of every coordinate of theta*, one over its prior variance in units of the reward noise."""
-    slip: float
-    """Share of uniform picks, where `exploration` is not such a share itself."""
-
-    @property
-    def lapse(self) -> float:
-        """Share of uniform picks."""
-        return self.exploration.epsilon if isinstance(self.exploration, Lapse) else self.slip
-
-    def model(self) -> Model:
-        """In the terms of the compiled filter."""
-        from onlooker.kernels.margins import Model
-
-        return Model(
-            width=self.exploration.alpha if isinstance(self.exploration, UCB) else 0.0,
-            sampling=self.exploration.nu if isinstance(self.exploration, TS) else 0.0,
-            # The variance of Gumbel noise, whose best arm is a softmax pick.
-            jitter=(math.pi * self.exploration.temperature) ** 2 / 6 if isinstance(self.exploration, Softmax) else 0.0,
-            lapse=self.lapse,
-            shrink=self.ridge - self.precision,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Assumption:
-        """Give back what `to_dict` was made of."""
-        name, strength = values["exploration"]
-        return cls(
-            exploration=FAMILIES[name](strength),
-            ridge=as_number(values["ridge"], "ridge", above=0.0),
-            precision=as_number(values["precision"], "precision", above=0.0),
-            slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
-        )
-
-
 @dataclass(eq=False)
 class Follower:
     """The belief about a learner's estimate, moved on by every round that it is shown.
 
     Examples
     --------
-    >>> from onlooker import Environment, LinUCB, simulate
+    >>> from onlooker import UCB, Environment, LinUCB, simulate
     >>> log = simulate(Environment(5, 20), LinUCB(alpha=0.1), n_rounds=1000).log
     >>> follower = Follower.start(Assumption(exploration=UCB(1.0), ridge=1.0, precision=0.1, slip=0.001), n_features=5)
     >>> follower.follow(log)
@@ -257,17 +209,6 @@ class Follower:
             chance=as_number(values["chance"], "chance"),
             lapses=as_number(values["lapses"], "lapses"),
         )
-
-
-def as_checkpoints(values: Sequence[Any] | None) -> tuple[int, ...] | None:
-    """Rounds in order, each once; None is the default schedule.
-
-    Examples
-    --------
-    >>> as_checkpoints([100, 10, 10])
-    (10, 100)
-    """
-    return None if values is None else tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in values}))
 
 
 def finite_like(array: Matrix, values: Any) -> Matrix:

@@ -16,8 +16,10 @@ from onlooker.checks import as_number, as_whole
 from onlooker.documents import within
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, feature_labels
+from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Assumption, Follower, as_checkpoints, finite_like
+from onlooker.tracking.follower import Follower, finite_like
+from onlooker.tracking.path import as_checkpoints
 from onlooker.tracking.tuning import Tuned, mean_square, tune
 from onlooker.tracking.variation import uniform_p_value, within_rounds
 from onlooker.types import Matrix, Progress

@@ -85,6 +85,17 @@ class Path:
         )
 
 
+def as_checkpoints(values: Sequence[Any] | None) -> tuple[int, ...] | None:
+    """Rounds in order, each once; None is the default schedule.
+
+    Examples
+    --------
+    >>> as_checkpoints([100, 10, 10])
+    (10, 100)
+    """
+    return None if values is None else tuple(sorted({as_whole(one, "a checkpoint", least=1) for one in values}))
+
+
 def next_checkpoint(n_rounds: int, checkpoints: tuple[int, ...] | None) -> int:
     """The first checkpoint after so many rounds.
 

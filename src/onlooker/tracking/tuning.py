@@ -17,8 +17,9 @@ import numpy as np
 
 from onlooker.log import BanditLog
 from onlooker.threads import ordered_map
+from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
-from onlooker.tracking.follower import Assumption, Follower
+from onlooker.tracking.follower import Follower
 from onlooker.tracking.variation import within_rounds
 
 STEP = 2.0
