@@ -18,6 +18,9 @@ from onlooker.types import Progress
 TEST_ROUNDS = 2000
 """Fresh offers that predictive regret is measured on."""
 
+LEARNER = "learner (sees rewards)"
+"""What tables call ridge regression on picks and rewards: the one that the observers are held against."""
+
 Watch = Callable[[str], AbstractContextManager[Progress | None]]
 """Given what is being done, makes something to report its progress to."""
 
@@ -72,6 +75,6 @@ def study(
         observed = compare(log, chosen, truth=truth, memory=memory, progress=progress)
     with watch("sweeping the burn-in") as progress:
         curve = judge_sweep(burn_in_sweep(log, progress=progress), log, truth=truth)
-    itself = judge("learner (sees rewards)", LinearPolicy(simulation.learner_theta), log, truth=truth)
+    itself = judge(LEARNER, LinearPolicy(simulation.learner_theta), log, truth=truth)
     comparison = Comparison(rows=(itself, *observed.rows, curve.oracle))
     return Study(simulation=simulation, comparison=comparison, curve=curve, observers=chosen)

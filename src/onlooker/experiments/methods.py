@@ -14,9 +14,7 @@ from onlooker.experiments.setting import LEARNERS, TEST_ROUNDS
 from onlooker.observers.methods import find_methods
 from onlooker.policy import LinearPolicy
 from onlooker.simulation import Simulation, simulate
-
-LEARNER = "learner (sees rewards)"
-"""Ridge regression on picks and rewards: the method that the others are held against."""
+from onlooker.study import LEARNER
 
 SHORTENED: Mapping[str, Mapping[str, int]] = {
     "bayesian": {"iterations": 25, "sweeps": 3, "posterior_sweeps": 15},
