@@ -95,7 +95,7 @@ def test_fits_rounds_that_straddle_files_and_row_groups(tmp_path, monkeypatch, l
         monkeypatch.setenv("ONLOOKER_THREADS", threads)
         fits.append(SuffixImitation().fit(scan))
     np.testing.assert_allclose(fits[0].theta_, expected.theta_, atol=1e-7)
-    np.testing.assert_allclose(fits[0].covariance_, expected.covariance_, rtol=1e-6)
+    np.testing.assert_allclose(fits[0].covariance_, expected.covariance_, rtol=1e-4)
     assert fits[0].policy_.feature_names == ("a", "b", "c")
     for other in fits[1:]:
         assert np.array_equal(other.theta_, fits[0].theta_)
