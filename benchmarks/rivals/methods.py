@@ -88,7 +88,7 @@ FITS = (
         "choice library",
         ("statsmodels==0.14.6",),
         penalised=False,
-        note="loops over rounds in Python",
+        note="loops over rounds in Python; its standard errors cannot be left out",
     ),
 )
 """Rivals of the fit."""

@@ -17,6 +17,4 @@ def prepare(problem: Problem) -> Callable[[int], Array]:
     n, k, d = problem.X.shape
     picked = (np.arange(k) == problem.chosen[:, None]).ravel().astype(int)
     model = ConditionalLogit(picked, problem.X.reshape(n * k, d), groups=np.repeat(np.arange(n), k))
-    return lambda iterations: np.asarray(
-        model.fit(method="lbfgs", maxiter=iterations, factr=0.0, pgtol=0.0, skip_hessian=True).params
-    )
+    return lambda iterations: np.asarray(model.fit(method="lbfgs", maxiter=iterations, factr=0.0, pgtol=0.0).params)
