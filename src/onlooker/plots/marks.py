@@ -61,12 +61,19 @@ def _width(text: Text) -> float:
 def spread(centres: Vector, widths: Vector, width: float) -> Vector:
     """Move labels, in order, as little as possible until none overlap and all lie within 0 and `width`.
 
+    Where there is no room for that they are drawn together until they lie within, and overlap.
+
     Examples
     --------
     >>> spread(np.array([10.0, 50.0, 52.0]), np.array([10.0, 10.0, 10.0]), width=100.0)
     array([10., 42., 60.])
+    >>> spread(np.array([10.0, 50.0, 52.0]), np.array([10.0, 10.0, 10.0]), width=23.0)
+    array([ 2.5, 11.5, 20.5])
     """
     # Left edges must keep distances; less those distances they must only be in order.
     before = np.concatenate([[0.0], np.cumsum(widths + _GAP)])
     edges = np.asarray(isotonic_regression(centres - widths / 2 - before[:-1]).x)
-    return np.asarray(edges.clip(0, max(0.0, width - (before[-1] - _GAP))) + before[:-1] + widths / 2)
+    needed = before[-1] - _GAP
+    places = edges.clip(0, max(0.0, width - needed)) + before[:-1] + widths / 2
+    # Else the layout would make room for what is outside, until nothing is left for the axes.
+    return np.asarray(places if needed <= width else places * (width / needed))
