@@ -78,7 +78,8 @@ def test_a_closed_pipe_ends_quietly(tmp_path):
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert done.stdout.startswith("LinUCB")
-    assert done.stderr == ""
+    # On a busy machine loading the kernels takes long enough to be mentioned.
+    assert re.fullmatch(r"(compiling.*\n)?", done.stderr)
 
 
 def test_output_in_a_pipe_is_plain(run):
