@@ -247,7 +247,8 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
     if not names:
         raise _no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
-        message = f"neither numbers nor text, so not taken for features: {some(odd)}; turn them into numbers"
+        what_to_do = "turn them into numbers, or sort by a time"
+        message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
         warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
     return names, texts
 

@@ -39,6 +39,8 @@ def test_paths(tmp_path):
     refused(tmp_path / "empty.csv", "is empty")
     refused(tmp_path / "empty.parquet", "is empty")
     refused(tmp_path / "log.xlsx", r"none of the known suffixes .*.csv, .*.parquet, .pq")
+    refused(tmp_path / "log", "there is no such file")
+    (tmp_path / "log").write_text("x")
     refused(tmp_path / "log", "none of the known suffixes")
 
 

@@ -38,7 +38,7 @@ def prepare_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) 
 
     from onlooker.compiling import compile_kernels
 
-    notice = Timer(3.0, click.echo, ["compiling once, some ten seconds …"], {"err": True})
+    notice = Timer(3.0, click.echo, ["getting ready, some ten seconds the first time …"], {"err": True})
     notice.start()
     try:
         compile_kernels(dtype, observers)

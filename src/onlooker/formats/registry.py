@@ -52,9 +52,9 @@ def find_format(path: Path) -> Format:
         if holds is None:
             raise InputError("is a folder: name a file in it")
         return holds
-    candidates = _candidates(path)
     if not path.exists():
         raise InputError("there is no such file: check the path")
+    candidates = _candidates(path)
     if not path.is_file():
         raise InputError("is a device or a pipe, which cannot be read more than once: name a file")
     if not path.stat().st_size:
