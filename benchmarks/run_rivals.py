@@ -66,9 +66,9 @@ def _write(found: dict[str, Any], out: Path) -> None:
         what = "Simulation, one round" if name == "simulation" else "Fit"
         table = simulation_table(kept["results"]) if name == "simulation" else fit_table(kept["results"])
         turns = max(len(result["runs"]) for result in kept["results"])
-        parts.append(f"### {what}: {kept['workload']}\n\n{kept['machine']}; medians of {turns} turns.\n\n{table}\n")
+        parts.append(f"## {what}: {kept['workload']}\n\n{kept['machine']}; medians of {turns} turns.\n\n{table}\n")
         panels[f"{what}: {kept['workload']}"] = kept["results"]
-    (out / "rivals.md").write_text("\n".join(parts), encoding="utf-8")
+    (out / "rivals.md").write_text("\n".join(["# onlooker beside its rivals\n", *parts]), encoding="utf-8")
     chart(panels, out / "rivals.png")
     print("\n".join(parts))
 
