@@ -70,7 +70,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     folded = {other.strip().lower(): other for other in known}
-    near = get_close_matches(word.strip().lower(), folded, n=1, cutoff=0.7)
+    near = get_close_matches(word.strip().lower(), folded, n=1)
     return f"did you mean {folded[near[0]]!r}?" if near else ""
 
 
