@@ -104,7 +104,10 @@ def read(
     try:
         with zipfile.ZipFile(path) as archive:
             check_memory(sum(member.file_size for member in archive.infolist()))
-        with np.load(path, allow_pickle=False) as arrays:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            raise InputError("holds one array without a name: write several with numpy.savez")
+        with found as arrays:
             return read_obp(arrays, cross=cross, position=position, features=features)
     except InputError:
         raise
