@@ -104,10 +104,7 @@ def read(
     try:
         with zipfile.ZipFile(path) as archive:
             check_memory(sum(member.file_size for member in archive.infolist()))
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            raise InputError("holds one array without a name: write several with numpy.savez")
-        with found as arrays:
+        with _named_arrays(np.load(path, allow_pickle=False)) as arrays:
             return read_obp(arrays, cross=cross, position=position, features=features)
     except InputError:
         raise
@@ -115,6 +112,12 @@ def read(
         raise InputError("does not fit into memory: keep a part of the rounds") from error
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise InputError(f"cannot be read as arrays ({one_line(error)}): write it anew with numpy.savez") from error
+
+
+def _named_arrays(found: Any) -> Any:
+    if isinstance(found, np.ndarray):
+        raise InputError("holds one array without a name: write several with numpy.savez")
+    return found
 
 
 def write(log: BanditLog, file: BinaryIO) -> None:
