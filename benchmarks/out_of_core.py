@@ -1,10 +1,10 @@
 """A log of four times the memory limit: peak memory, and each pass against a bare scan of the same file by pyarrow.
 
-Run it on an idle machine: `python benchmarks/out_of_core.py`. The log is written a part at a time to a temporary
-folder: a softmax policy, whose preference is weaker for a tenth of the rounds. Every line is a process of its own that
-is given the limit; its peak is what the system says of it (VmHWM). The bare scan asks pyarrow for the same columns in
-small batches and does nothing with them; one is made before and one after each line. Results go to
-`docs/speed/out_of_core.md`.
+Run it on an idle machine: `python benchmarks/out_of_core.py`. Two logs are written to a temporary folder: of a LinUCB
+learner, which hardly explores in the end, and of a softmax policy, whose preference is weaker for a tenth of the
+rounds and which leaves every arm a chance to the last. Every line is a process of its own that is given the limit; its
+peak is what the system says of it (VmHWM). The bare scan asks pyarrow for the same columns in small batches and does
+nothing with them; one is made before and one after each line. Results go to `docs/speed/out_of_core.md`.
 """
 
 import argparse
@@ -22,7 +22,17 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from onlooker import BanditLog, SuffixImitation, TrackingObserver, burn_in_sweep, diagnose, scan_log
+from onlooker import (
+    BanditLog,
+    Environment,
+    LinUCB,
+    SuffixImitation,
+    TrackingObserver,
+    burn_in_sweep,
+    diagnose,
+    scan_log,
+    simulate,
+)
 from onlooker.formats import LogScan, write_parts
 from onlooker.memory_limit import as_bytes
 
@@ -39,8 +49,15 @@ def rounds_for(limit: int) -> int:
     return TIMES * limit // (4 * ARMS * FEATURES)
 
 
+def play(n_rounds: int) -> Iterator[BanditLog]:
+    """The learner's log, a part at a time."""
+    log = simulate(Environment(FEATURES, ARMS), LinUCB(), n_rounds).log
+    for first in range(0, n_rounds, PART):
+        yield log[first : first + PART]
+
+
 def draw(n_rounds: int) -> Iterator[BanditLog]:
-    """The log, a part at a time."""
+    """The softmax policy's log, a part at a time."""
     theta = np.random.default_rng(1).standard_normal(FEATURES).astype(np.float32)
     for first in range(0, n_rounds, PART):
         rng = np.random.default_rng([2, first])
@@ -48,6 +65,9 @@ def draw(n_rounds: int) -> Iterator[BanditLog]:
         X = rng.standard_normal((n, ARMS, FEATURES), dtype=np.float32)
         scores = X @ theta * (1.0 if first >= n_rounds // 10 else EARLY)
         yield BanditLog.from_dense(X, (scores + rng.gumbel(size=(n, ARMS))).argmax(axis=1))
+
+
+LOGS = {"a LinUCB learner": play, "a softmax policy": draw}
 
 
 def work(name: str, path: str, limit: str) -> dict[str, Any]:
@@ -91,12 +111,15 @@ def apart(name: str, path: Path, limit: str) -> dict[str, Any]:
     return document
 
 
-def measure(limit: str, names: list[str], folder: Path) -> list[str]:
-    """The lines of the table."""
+def measure(limit: str, log: str, names: list[str], folder: Path) -> list[str]:
+    """The lines of a log's table."""
     path, n_rounds = folder / "log.parquet", rounds_for(as_bytes(limit))
-    write_parts(draw(n_rounds), path)
+    write_parts(LOGS[log](n_rounds), path)
     size = path.stat().st_size
+    print(log, flush=True)
     lines = [
+        f"## The log of {log}",
+        "",
         f"{n_rounds:,} rounds of {ARMS} arms, {FEATURES} features, {size / 1e9:.2f} GB; memory limit {limit}.",
         "",
         "| | peak memory, MB | passes | seconds a pass | bare scan, seconds | rate, bare scan 1 | seconds in all |",
@@ -112,7 +135,7 @@ def measure(limit: str, names: list[str], folder: Path) -> list[str]:
             f"{bare / whole:.2f} | {found['seconds']:.0f} |"
         )
         print(lines[-1], flush=True)
-    return lines
+    return [*lines, ""]
 
 
 def main() -> None:
@@ -127,10 +150,10 @@ def main() -> None:
         print(json.dumps(work(given.work, given.path, given.limit)))
         return
     with TemporaryDirectory() as folder:
-        lines = measure(given.limit, given.only, Path(folder))
+        lines = [line for log in LOGS for line in measure(given.limit, log, given.only, Path(folder))]
     command = "Written by `python benchmarks/out_of_core.py`; seconds a pass are medians, scaled to the whole file."
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text("\n".join(["# A log of four times the memory limit", "", command, "", *lines, ""]))
+    given.out.write_text("\n".join(["# A log of four times the memory limit", "", command, "", *lines]))
 
 
 if __name__ == "__main__":

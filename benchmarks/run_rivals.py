@@ -65,8 +65,9 @@ def _write(found: dict[str, Any], out: Path) -> None:
         kept = found[name]
         what = "Simulation, one round" if name == "simulation" else "Fit"
         table = simulation_table(kept["results"]) if name == "simulation" else fit_table(kept["results"])
-        turns = max(len(result["runs"]) for result in kept["results"])
-        parts.append(f"## {what}: {kept['workload']}\n\n{kept['machine']}; medians of {turns} turns.\n\n{table}\n")
+        turns = [len(result["runs"]) for result in kept["results"] if result["runs"]]
+        often = f"{min(turns)} to {max(turns)}" if min(turns) < max(turns) else f"{max(turns)}"
+        parts.append(f"## {what}: {kept['workload']}\n\n{kept['machine']}; medians of {often} turns.\n\n{table}\n")
         panels[f"{what}: {kept['workload']}"] = kept["results"]
     (out / "rivals.md").write_text("\n".join(["# onlooker beside its rivals\n", *parts]), encoding="utf-8")
     chart(panels, out / "rivals.png")

@@ -31,6 +31,13 @@ SIZES = {"n": (2_000, 4_000, 8_000, 16_000, 32_000), "k": (25, 50, 100, 200, 400
 SWEPT = Workload(10_000, 200, 50)
 """Where a sweep is compared with single fits."""
 
+HEAD = """# How cost grows
+
+Written by `python benchmarks/scaling.py`; medians. An exponent of 1 is linear growth. It is less where a longer log
+needs no more passes, or a settled learner leaves fewer arms to be looked at closely. In d it can be more for the
+simulation and for tracking: what a ridge learner knows is a matrix of d by d, which every round updates.
+"""
+
 Times = dict[str, list[float]]
 
 
@@ -96,7 +103,7 @@ def _sweep(repeats: int) -> Times:
 
 
 def _page(found: dict[str, dict[str, Times]]) -> str:
-    parts = []
+    parts = [HEAD]
     for axis, sizes in SIZES.items():
         rows = []
         for name, times in found[axis].items():
@@ -110,11 +117,11 @@ def _page(found: dict[str, dict[str, Times]]) -> str:
         letter = axis.upper() if axis != "d" else axis
         rest = ", ".join(f"{a.upper() if a != 'd' else a} = {getattr(BASE, a):,}" for a in SIZES if a != axis)
         heads = [f"µs a round, by {letter}", *(f"{size:,}" for size in sizes), f"exponent of the whole in {letter}"]
-        parts.append(f"### Against {letter}, at {rest}\n\n{markdown(heads, rows)}\n")
+        parts.append(f"## Against {letter}, at {rest}\n\n{markdown(heads, rows)}\n")
     sweep = {name: [float(value) for value in values] for name, values in found["sweep"].items()}
     ratio = statistics.median(sweep["sweep"]) / statistics.median(sweep["single fit"])
     parts.append(
-        f"### `burn_in_sweep` over {len(DEFAULT_ALPHAS)} alphas, {SWEPT}\n\n"
+        f"## `burn_in_sweep` over {len(DEFAULT_ALPHAS)} alphas, {SWEPT}\n\n"
         f"One fit with intervals {spread(sweep['single fit'])}, the sweep {spread(sweep['sweep'])}: as long as "
         f"{ratio:.1f} fits.\n"
     )

@@ -1,8 +1,9 @@
-"""How well tracking does, in tables: `python benchmarks/tracking.py errors` (or logs, robust, speed).
+"""How well tracking does, in tables: `python benchmarks/tracking.py errors` (or many, logs, robust, speed).
 
 Every part can be interrupted and goes on where it was; `--out` is where it keeps what is done. `errors` compares with
-suffix imitation at its best over six (d, K); `logs` measures which family is named, what not knowing it costs, and what
-the intervals cover; `robust` breaks the assumptions; `speed` times one filter against one fit in NumPy and SciPy.
+suffix imitation at its best over six (d, K), `many` does so over many seeds where ten leave it open; `logs` measures
+which family is named, what not knowing it costs, and what the intervals cover; `robust` breaks the assumptions; `speed`
+times one filter against one fit in NumPy and SciPy.
 """
 
 import argparse
@@ -42,22 +43,41 @@ def errors(folder: Path, seeds: int) -> None:
         seeds=range(seeds),
         observers={"tracking": TrackingObserver()},
     )
-    rows = run_grid(grid, folder / "errors", progress=_progress)
-    write_csv(folder / "errors.csv", rows, COLUMNS)
+    table = _compare(grid, folder, "errors", "# Tracking: errors over six settings")
+    sheet_png(_curves(table), folder / "comparison.png", columns=3)
+
+
+def many(folder: Path, seeds: int) -> None:
+    """The same where ten seeds leave open how near tracking comes to the oracle: LinTS, d = 20, other seeds."""
+    grid = Grid(
+        environments=SETTINGS[:2],
+        learners={"LinTS": LEARNERS["LinTS"]},
+        horizons=[N],
+        seeds=range(1000, 1000 + seeds),
+        observers={"tracking": TrackingObserver()},
+    )
+    _compare(grid, folder, "many", "# Tracking: LinTS over many seeds")
+
+
+def _compare(grid: Grid, folder: Path, name: str, title: str) -> Measurements:
+    """Run the grid and write its table as `name`."""
+    rows = run_grid(grid, folder / name, progress=_progress)
+    write_csv(folder / f"{name}.csv", rows, COLUMNS)
     table = Measurements(rows)
     methods = ("learner", "naive", "rule", BEST_ALPHA, ORACLE, "tracking")
     text = []
-    for metric, name in METRICS.items():
+    for metric, words in METRICS.items():
         lines = []
         for setting in sorted(table.settings, key=lambda s: (list(LEARNERS).index(s.learner), s.d, s.K)):
             of = {method: np.array(list(table.of(setting, N, method, metric).values())) for method in methods}
             ratios = [_ratio(of["tracking"], of[method]) for method in ("learner", BEST_ALPHA, ORACLE)]
             lines.append([str(setting), *(f"{of[method].mean():.{DIGITS[metric]}f}" for method in methods), *ratios])
         heads = ["log", *methods, "tracking / learner", "tracking / best alpha", "tracking / oracle"]
-        text.append(f"## {name.capitalize()}\n\n{_markdown(heads, lines)}")
+        text.append(f"## {words.capitalize()}\n\n{_markdown(heads, lines)}")
+    seeds = len(grid.seeds)
     intro = f"Means over {seeds} seeds, N = {N:,}; ratios are geometric means paired over seeds, with 95% intervals."
-    _keep(folder / "errors.md", "# Tracking: errors over six settings", intro, *text)
-    sheet_png(_curves(table), folder / "comparison.png", columns=3)
+    _keep(folder / f"{name}.md", title, intro, *text)
+    return table
 
 
 def _curves(table: Measurements) -> list[Chart]:
@@ -230,7 +250,7 @@ def _progress(done: int, total: int, left: float | None) -> None:
         print(f"{done} of {total}{ahead}", file=sys.stderr)
 
 
-PARTS = {"errors": (errors, 10), "logs": (logs, 200), "robust": (robust, 10), "speed": (speed, 3)}
+PARTS = {"errors": (errors, 10), "many": (many, 100), "logs": (logs, 200), "robust": (robust, 10), "speed": (speed, 3)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -95,6 +95,7 @@ FITS = (
 
 SIMULATIONS = (
     Method("onlooker `simulate`", "onlooker_simulate", "onlooker", note="drawing the arms included"),
+    Method("onlooker, learner alone", "onlooker_play", "onlooker", note="arms given"),
     Method("normals alone, NumPy", "numpy_normals", "floor", (NUMPY,), shared=False, note="on every core; no learner"),
     Method(
         "NumPy, drawing and learner",

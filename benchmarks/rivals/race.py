@@ -15,6 +15,9 @@ from rivals.process import Rival
 CLOSE = 1e-6
 """A fit has arrived when its objective is above the minimum by no more than this part of it."""
 
+QUICK = 5.0
+"""Seconds. What is over sooner suffers from the turns of others: a virtual machine has to find its memory anew."""
+
 Result = dict[str, Any]
 """One method on one workload: `method`, and `runs` or the `reason` for there being none; as JSON keeps it."""
 
@@ -53,7 +56,7 @@ def race(
         for turn in range(repeats):
             for rival, setting in list(ready):
                 try:
-                    results[rival.method.name]["runs"].append(rival.run(setting))
+                    results[rival.method.name]["runs"].append(_warm(rival.run, setting))
                 except RivalError as error:
                     leave(rival.method.name, error)
                     ready.remove((rival, setting))
@@ -61,10 +64,21 @@ def race(
     return list(results.values())
 
 
+def _warm(run: Callable[[Any], dict[str, Any]], setting: Any) -> dict[str, Any]:
+    """Run twice where that is quick, and let the second count: others have had the machine since the last turn.
+
+    >>> seconds = iter([0.3, 0.2, 60.0])
+    >>> [_warm(lambda _: {"seconds": next(seconds)}, 0)["seconds"] for _ in range(2)]
+    [0.2, 60.0]
+    """
+    first = run(setting)
+    return run(setting) if first["seconds"] < QUICK else first
+
+
 def _warmed_up(rival: Rival, known: Any) -> dict[str, Any]:
     if known in rival.settings:
         found = rival.run(known)
-        if arrived(found):
+        if arrived(found) or known == rival.settings[-1]:
             return found
     return least_setting(rival.run, rival.settings)
 

@@ -41,7 +41,7 @@ def fit_table(results: Sequence[Result]) -> str:
             [
                 *start,
                 spread(seconds),
-                _round(statistics.median(seconds) / ours) if ours else "",
+                _round(statistics.median(seconds) / ours[0]) if ours else "",
                 f"{_round(statistics.median(run['processor'] for run in result['runs']))} s",
                 f"{max(excess, 0.0):.0e}{far}",
                 f"{max(run['error'] for run in result['runs']):.0e}",
@@ -52,15 +52,15 @@ def fit_table(results: Sequence[Result]) -> str:
 
 
 def simulation_table(results: Sequence[Result]) -> str:
-    """Time of one round, beside onlooker's."""
+    """Time of one round, beside onlooker's whole simulation and beside its learner on arms that are given."""
     ours = _ours(results)
-    heads = ["method", "version", "rounds", "a round", "times onlooker's", "same picks", "remarks"]
+    heads = ["method", "version", "rounds", "a round", "times `simulate`", "times its learner", "same picks", "remarks"]
     rows = []
     for result in _in_order(results):
         method = METHODS[result["method"]]
         start = [_named(method), method.version]
         if not result["runs"]:
-            rows.append([*start, "", result["reason"], "", ""])
+            rows.append([*start, "", result["reason"], "", "", ""])
             continue
         seconds, last = _seconds(result), result["runs"][-1]
         rows.append(
@@ -68,7 +68,7 @@ def simulation_table(results: Sequence[Result]) -> str:
                 *start,
                 f"{last['rounds']:,}",
                 spread(seconds),
-                _round(statistics.median(seconds) / ours) if ours else "",
+                *([_round(statistics.median(seconds) / own) for own in ours] if len(ours) == 2 else ["", ""]),
                 f"{last['same']:.1%}" if method.shared else "",
             ]
         )
@@ -138,12 +138,13 @@ def _seconds(result: Result) -> list[float]:
     return [run["seconds"] / run.get("rounds", 1) for run in result["runs"]]
 
 
-def _ours(results: Sequence[Result]) -> float | None:
-    """Median of the first of onlooker's own methods."""
-    for result in results:
-        if METHODS[result["method"]].kind == "onlooker" and result["runs"]:
-            return statistics.median(_seconds(result))
-    return None
+def _ours(results: Sequence[Result]) -> list[float]:
+    """Medians of onlooker's own methods, in the order of the race."""
+    return [
+        statistics.median(_seconds(result))
+        for result in results
+        if METHODS[result["method"]].kind == "onlooker" and result["runs"]
+    ]
 
 
 def _named(method: Method) -> str:

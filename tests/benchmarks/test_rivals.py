@@ -10,6 +10,7 @@ import rivals.race
 import rivals.tables
 import scaling
 from rivals import environments
+from rivals.adapters import onlooker_play
 from rivals.adapters.numpy_linucb import play
 from rivals.adapters.numpy_scipy import fit
 from rivals.environments import RivalError, python_of, reason_of
@@ -61,6 +62,10 @@ def test_the_minima_are_those_that_scipy_finds(problem, penalised):
 
 def test_plain_numpy_makes_the_picks_of_the_log(problem):
     np.testing.assert_array_equal(play(problem.X, problem.theta_star, problem.noise), problem.chosen)
+
+
+def test_the_learner_alone_makes_the_picks_of_the_log(problem):
+    np.testing.assert_array_equal(onlooker_play.prepare(problem)(0), problem.chosen)
 
 
 def test_a_problem_survives_its_folder(problem, tmp_path):
