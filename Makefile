@@ -12,7 +12,7 @@ demo: $(VENV)/.run
 	$(BIN)/onlooker demo
 
 test: $(VENV)/.dev check
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
 browser: $(VENV)/.dev
@@ -42,7 +42,7 @@ dist: $(VENV)/.run
 
 # Known weaknesses of the locked packages, from an environment of its own. A package that could not be asked about is a failure.
 audit: build/audit/.done
-	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+	build/audit/bin/python scripts/audit.py --strict --disable-pip --require-hashes --progress-spinner off \
 		-r requirements/run.txt -r requirements/dev.txt -r requirements/audit.txt
 
 licences: $(VENV)/.run
@@ -68,10 +68,12 @@ build/audit/.done: requirements/audit.txt
 	@touch $@
 
 $(VENV)/.run: $(BIN)/python pyproject.toml requirements/run.txt
+	@echo "setting up $(VENV), a minute or two the first time ..."
 	$(PIP_INSTALL) --require-hashes -r requirements/run.txt
 	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "adding what the tests need ..."
 	$(PIP_INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -1,13 +1,25 @@
 """What all tests share."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# No deadline: the first example of a test may import or compile. The same examples in every run.
-settings.register_profile("onlooker", deadline=None, derandomize=True)
+# No deadline: the first example of a test may import or compile, and the machine may be slow. The same examples in
+# every run.
+settings.register_profile("onlooker", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("onlooker")
+
+# Tests side by side have a core each: more threads would only wait for one another. Tests of threads say how many.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("ONLOOKER_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would every command that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
