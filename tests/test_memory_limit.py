@@ -1,6 +1,7 @@
 """A log that does not fit below the limit is fitted, judged and followed below it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,8 @@ from onlooker.memory_limit import LIBRARIES
 
 LIMIT = 500_000_000
 ARMS, FEATURES = 100, 25
-FILES = {"first.parquet": 3_000, "second.parquet": 8_000, "third.parquet": 24_000}
-"""Rounds of each, of 10 kB: together seven times what libraries leave of the limit, and too many to be loaded."""
+FILES = {"first.parquet": 3_000, "second.parquet": 8_000, "third.parquet": 11_000}
+"""Rounds of each, of 10 kB: together four times what libraries leave of the limit, and too many to be loaded."""
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 
@@ -64,13 +65,15 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("large")
     for number, (name, n_rounds) in enumerate(FILES.items()):
         write_parts(parts(number, n_rounds), folder / name)
-    assert sum(path.stat().st_size for path in folder.iterdir()) > 6.9 * (LIMIT - LIBRARIES)
+    assert sum(path.stat().st_size for path in folder.iterdir()) > 4.2 * (LIMIT - LIBRARIES)
     return folder
 
 
-def run(folder, work):
+def run(folder, work, threads=2):
     command = [sys.executable, "-c", WORK, str(folder), str(LIMIT), work]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    environment = {**os.environ, "ONLOOKER_THREADS": str(threads)}
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    found = json.loads(ran.stdout)
     assert found["peak"] < LIMIT
     return found
 
@@ -86,7 +89,8 @@ def test_diagnose(folder):
 
 
 def test_tracking_takes_no_more_for_a_longer_log(folder):
-    found = run(folder, "track")
+    # With one thread nothing is read ahead: how much lies in memory together is not up to how busy the machine is.
+    found = run(folder, "track", threads=1)
     # The rounds that decide on a family are held; 8,000 more of them would take 80 MB.
     assert found["grown"] < 20e6
     recovered = np.array(found["theta"])

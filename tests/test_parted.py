@@ -9,7 +9,7 @@ import pytest
 from onlooker.burn_in import PowerRule
 from onlooker.diagnosis import diagnose
 from onlooker.environment import Environment
-from onlooker.errors import InputError
+from onlooker.errors import InputError, PenaltyDominatesWarning
 from onlooker.even_sample import EvenSample
 from onlooker.formats.scan import joined
 from onlooker.held_out import HeldOut
@@ -18,9 +18,9 @@ from onlooker.log import BanditLog
 from onlooker.newton import minimise
 from onlooker.objective import FAIR, FINE, Pass
 from onlooker.observers import SuffixImitation, TrackingObserver
-from onlooker.parted import PartedObjective, RunPass, refine_suffixes
+from onlooker.parted import PartedObjective, RunPass, refine_suffixes, suffixes
 from onlooker.simulation import simulate
-from onlooker.softmax import SoftmaxObjective
+from onlooker.softmax import SoftmaxObjective, round_losses
 from onlooker.survey import survey
 from onlooker.sweep import burn_in_sweep
 from strategies import assert_equal_logs
@@ -179,11 +179,113 @@ def test_a_sweep_of_parts_finds_what_the_whole_gives(seed):
 def test_a_sweep_that_starts_far_away_halves_its_steps():
     log = random_log(5, rounds=500)
     far = np.full((2, 3), 40.0)
-    thetas, losses = refine_suffixes(ListParts([log[:99], log[99:]]), np.array([0, 150]), far, l2=1e-4, tolerance=1e-7)
+    parts = ListParts([log[:99], log[99:]])
+    thetas, losses = refine_suffixes(parts, np.array([0, 150]), far, n_rounds=500, l2=1e-4, tolerance=1e-7)
     for theta, loss, start in zip(thetas, losses, (0, 150), strict=True):
         at = minimise(SoftmaxObjective(log[start:], l2=1e-4))
         np.testing.assert_allclose(theta, at.theta, atol=1e-5)
         np.testing.assert_allclose(loss, at.loss, atol=1e-9)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+@pytest.mark.parametrize("rare", [None, 0.001, 0.02])
+def test_the_curvature_of_few_rounds_leads_to_the_minimum_of_all(monkeypatch, rare, l2):
+    """Also where a feature is hardly or never among them, and where suffixes prefer the opposite."""
+    monkeypatch.setattr(suffixes, "CURVED_ROUNDS_PER_FEATURE", 20)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(4000, 5, 4))
+    if rare is not None:
+        X[..., 3] *= (rng.random(4000) < rare)[:, None]
+    utilities = X @ [1.0, -1.0, 0.5, 0.8] * np.where(np.arange(4000) < 2500, -1.0, 1.0)[:, None]
+    log = BanditLog.from_dense(X, (utilities + rng.gumbel(size=(4000, 5))).argmax(axis=1))
+    looked = []
+
+    class Watched(ListParts):
+        def run(self, task, start=0, stop=None):
+            looked.append(task.strides)
+            return super().run(task, start, stop)
+
+    burn_ins = np.array([0, 100, 2000, 2500, 3900])
+    parts = Watched(cut(log, rng, 25).logs)
+    start = np.zeros((5, 4))
+    thetas, losses = refine_suffixes(parts, burn_ins, start, n_rounds=4000, l2=l2, tolerance=3e-5)
+    assert looked[0] == (51, 49, 25, 19, 1)
+    assert len(looked) <= 12
+    for theta, loss, burn_in in zip(thetas, losses, burn_ins, strict=True):
+        objective = SoftmaxObjective(log[burn_in:], l2=l2)
+        at = objective.evaluate(theta)
+        # A hundred rounds may be without the rare feature at all.
+        assert at.gradient @ np.linalg.pinv(at.hessian, hermitian=True) @ at.gradient < 3e-5**2
+        assert loss == pytest.approx(minimise(objective).loss, abs=1e-8)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_rounds_of_two_kinds_in_turn_are_not_taken_for_one(l2):
+    """A sample sees every second round, or fewer: one kind alone, in which a feature hardly varies."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5, 3))
+    X[..., 2] *= np.where(np.arange(20_000) % 2 == 1, 3.0, 0.003)[:, None]
+    log = BanditLog.from_dense(X, (X @ [1.0, -1.0, 0.5] + rng.gumbel(size=(20_000, 5))).argmax(axis=1))
+    passes = []
+
+    class Counted(Tight):
+        def run(self, task, start=0, stop=None):
+            passes.append(task)
+            return super().run(task, start, stop)
+
+    parted, whole = burn_in_sweep(Counted(cut(log, rng, 25).logs), l2=l2), burn_in_sweep(log, l2=l2)
+    np.testing.assert_allclose(parted.thetas, whole.thetas, atol=2e-4)
+    np.testing.assert_allclose(parted.losses, whole.losses, atol=1e-7)
+    assert len(passes) <= 15
+
+
+def test_a_step_from_where_it_is_flat_is_not_the_last(monkeypatch):
+    """The decrement falls by far at the end of a step that was cut again and again: that says nothing of the next."""
+    monkeypatch.setattr(suffixes, "CURVED_ROUNDS_PER_FEATURE", 20)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(2000, 3, 2))
+        X[..., 1] *= np.where(rng.random(2000) < 0.01, 30.0, 0.01)[:, None]
+        log = BanditLog.from_dense(X, (X @ [1.0, 0.1] + rng.gumbel(size=(2000, 3))).argmax(axis=1))
+        start = np.array([[1.0, rng.uniform(1, 30)]])
+        thetas, losses = refine_suffixes(ListParts([log]), np.array([0]), start, n_rounds=2000, l2=1e-6, tolerance=3e-5)
+        least = minimise(SoftmaxObjective(log, l2=1e-6))
+        assert losses[0] == pytest.approx(least.loss, abs=1e-6)
+        np.testing.assert_allclose(thetas[0], least.theta, rtol=0.02)
+
+
+@pytest.mark.parametrize("start", [0, 777])
+def test_the_hardest_rounds_are_those_of_the_whole(start):
+    log = random_log(8, rounds=3000, most_arms=9)
+    parts = Tight(cut(log, np.random.default_rng(2), 25).logs, sample_bytes=30_000)
+    theta = np.array([1.0, 2.0, 3.0])
+    parted = PartedObjective(parts, start=start, l2=1e-4, survey=survey(parts)).hardest(theta)
+    whole = SoftmaxObjective(log[start:], l2=1e-4).hardest(theta)
+    # Their order and which of equals was taken aside; those asked for may be fewer than were hoped for.
+    losses = np.sort(round_losses(whole, theta))
+    found = np.sort(round_losses(parted, theta))
+    np.testing.assert_array_equal(found, losses[-len(found) :])
+    assert 20 <= len(found) <= len(losses) == 30
+    assert losses[0] >= np.sort(round_losses(log[start:], theta))[-30]
+    tight = Tight(parts.logs, sample_bytes=4_000)
+    fewer = PartedObjective(tight, start=start, l2=1e-4, survey=survey(tight)).hardest(theta)
+    assert fewer.n_rounds >= 3
+    assert fewer.features.nbytes <= 1_000
+    few = ListParts([log[:20], log[20:40]])
+    assert PartedObjective(few, start=0, l2=1e-4, survey=survey(few)).hardest(theta) is None
+
+
+def test_a_log_in_parts_that_is_nearly_separable_is_not_searched_a_second_time(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 5, 3))
+    log = BanditLog.from_dense(X, (X @ [9.0, -9.0, 3.0] + rng.gumbel(size=(4000, 5)) / 9).argmax(axis=1))
+    parts = Tight(cut(log, rng, 20).logs)
+    monkeypatch.delattr(PartedObjective, "unpenalised")
+    monkeypatch.setattr(PartedObjective, "__abstractmethods__", frozenset())
+    with pytest.warns(PenaltyDominatesWarning) as caught:
+        observer = SuffixImitation(burn_in="naive").fit(parts)
+    assert len(caught) == 1
+    assert observer.agreement_ > 0.98
 
 
 @pytest.mark.parametrize("burn_in", ["naive", "rule", "auto", 317, 0.4, PowerRule(0.8)])
@@ -197,7 +299,7 @@ def test_fits_what_it_fits_in_memory(burn_in):
     expected = SuffixImitation(burn_in=mine.burn_in_ if burn_in == "auto" else burn_in).fit(log)
     assert (mine.burn_in_, mine.n_rounds_, mine.rank_) == (expected.burn_in_, expected.n_rounds_, expected.rank_)
     np.testing.assert_allclose(mine.theta_, expected.theta_, atol=1e-6)
-    np.testing.assert_allclose(mine.covariance_, expected.covariance_, rtol=1e-4)
+    np.testing.assert_allclose(mine.covariance_, expected.covariance_, rtol=1e-5)
     np.testing.assert_allclose(mine.loss_, expected.loss_, rtol=1e-10)
     assert mine.warnings_ == expected.warnings_
     assert mine.agreement_ == expected.agreement_

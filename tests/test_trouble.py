@@ -10,6 +10,7 @@ from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.metrics import direction_error
 from onlooker.observers.suffix_imitation import SuffixImitation
+from onlooker.softmax import SoftmaxObjective
 
 THETA = np.array([1.0, -2.0, 0.5])
 
@@ -184,6 +185,40 @@ def test_separable_with_many_rounds(n_rounds, n_arms, d, seed):
     X = features(n_rounds, n_arms, d, seed)
     _, categories, _ = fit_and_catch(BanditLog.from_dense(X, (X @ np.ones(d)).argmax(axis=1)))
     assert categories == [errors.SeparableDataWarning]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("swapped", [0, 1, 10, 20])
+def test_picks_that_are_nearly_all_explained_are_told_from_those_that_all_are(swapped, seed, monkeypatch):
+    """The rounds that are hardest to explain settle it alone, and say what a search over all of them says."""
+    X = features(2000, 6, 4, seed)
+    utilities = X @ [1.0, -2.0, 0.5, 1.0]
+    ranks = np.argsort(utilities, axis=1)
+    odd = np.random.default_rng(seed).choice(2000, swapped, replace=False)
+    chosen = ranks[:, -1].copy()
+    chosen[odd] = ranks[odd, -2]
+    log = BanditLog.from_dense(X, chosen)
+    searched = []
+    unpenalised = SoftmaxObjective.unpenalised
+    monkeypatch.setattr(SoftmaxObjective, "unpenalised", lambda one: searched.append(one) or unpenalised(one))
+    observer, categories, _ = fit_and_catch(log)
+    assert observer.agreement_ > 0.98
+    assert bool(searched) == (swapped == 0 or errors.SeparableDataWarning in categories)
+    monkeypatch.setattr(SoftmaxObjective, "hardest", lambda *_: None)
+    assert fit_and_catch(log)[1] == categories
+    assert searched
+
+
+def test_a_rare_feature_that_the_hardest_rounds_do_not_have_is_not_taken_for_bounded():
+    X = features(4000, 5, 3, seed=4)
+    X[..., 2] = 0.0
+    X[::100, :, 2] = np.random.default_rng(1).random((40, 5))
+    utilities = X @ [3.0, -3.0, 0.0] + np.random.default_rng(0).gumbel(size=(4000, 5)) / 30
+    utilities[::100] = X[::100, :, 2]
+    log = BanditLog.from_dense(X, utilities.argmax(axis=1))
+    observer, categories, _ = fit_and_catch(log, l2=1e-6)
+    assert observer.agreement_ > 0.98
+    assert errors.SeparableDataWarning in categories
 
 
 def test_separable_up_to_a_duplicate_arm():

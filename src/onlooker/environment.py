@@ -15,7 +15,7 @@ import numpy as np
 
 from onlooker.checks import as_number, as_whole
 from onlooker.errors import InputError
-from onlooker.log import BanditLog
+from onlooker.log import BanditLog, finite_log
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.types import Features, Index, Vector
@@ -55,7 +55,7 @@ class Contexts:
     """The offers of a log in the making: room for its features, filled block by block in any order."""
 
     features: Features
-    """One row per offered arm, shape (rows, d); what is not drawn yet is arbitrary."""
+    """One row per offered arm, of norm at most one, shape (rows, d); what is not drawn yet is arbitrary."""
 
     offsets: Index
     """Where each round's rows begin, shape (N + 1,)."""
@@ -88,6 +88,10 @@ class Contexts:
             random.standard_normal(out=chunk, dtype=chunk.dtype)
             scale_rows(chunk)
         return start, stop
+
+    def log(self, chosen: Index) -> BanditLog:
+        """Give the log of these picks, once all blocks are drawn."""
+        return finite_log(self.features, self.offsets, chosen)
 
 
 @dataclass(frozen=True)
@@ -174,8 +178,8 @@ class Environment:
         contexts = self.contexts(as_whole(n, "n", least=1), as_whole(seed, "seed"), Stream.TEST_CONTEXTS)
         for _ in ordered_map(contexts.draw, range(contexts.n_blocks)):
             pass
-        offers = BanditLog(contexts.features, contexts.offsets, np.zeros(n, dtype=np.int64))
-        return BanditLog(offers.features, offers.offsets, LinearPolicy(self.theta_star).choose(offers))
+        offers = contexts.log(np.zeros(n, dtype=np.int64))
+        return contexts.log(LinearPolicy(self.theta_star).choose(offers))
 
 
 def _as_arms(n_arms: object) -> int | tuple[int, int]:

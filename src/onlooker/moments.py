@@ -14,6 +14,8 @@ from onlooker.encoding import is_text, place
 from onlooker.errors import InputError, TimesOutOfOrderWarning
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NAMES = frozenset({"ts", "timestamp", "datetime", "epoch", "unixtime", "unix_time", "event_time", "created_at"})
+"""What columns of times are called, in small letters; a `time` of numbers may as well be how long a trip takes."""
 _DIGITS = 18
 """Whole numbers of so many digits fit into 64 bits."""
 
@@ -88,10 +90,12 @@ class Falls:
             self._last = times[-1]
 
 
-def may_be_time(type: Any) -> bool:
-    """Whether a column of an Arrow type may hold times, as such or as text."""
+def may_be_time(name: str, type: Any) -> bool:
+    """Whether a column of an Arrow type may hold times: as such, as text, or as numbers under a name that says so."""
     import pyarrow as pa
 
+    if pa.types.is_integer(type) or pa.types.is_floating(type):
+        return name.strip().lower() in _NAMES
     return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or is_text(type))
 
 
@@ -103,10 +107,12 @@ def tell_falls(names: Sequence[str]) -> None:
 
 
 def _times(column: Any) -> NDArray[Any] | None:
-    """Microseconds since 1970 without the gaps, or None where a text is no time."""
+    """Microseconds since 1970, or the numbers that there are, without the gaps; None where a text is no time."""
     import pyarrow as pa
 
     known = column.drop_null()
+    if pa.types.is_integer(known.type) or pa.types.is_floating(known.type):
+        return np.asarray(known)
     if not is_text(known.type):
         moments = known.cast(pa.timestamp("us", getattr(known.type, "tz", None)), safe=False)
         return np.asarray(moments.cast(pa.int64()))

@@ -16,6 +16,7 @@ from functools import reduce
 
 import numpy as np
 
+from onlooker.log import BanditLog
 from onlooker.types import Matrix, Vector
 from onlooker.windows import Windows
 
@@ -172,10 +173,14 @@ class Objective(ABC):
     def unpenalised(self) -> Objective:
         """The same rounds without the penalty."""
 
+    @abstractmethod
+    def hardest(self, theta: Vector) -> BanditLog | None:
+        """Those rounds that theta explains least; None where that would be most of them."""
+
     @property
+    @abstractmethod
     def long(self) -> bool:
         """Whether a pass takes so long that one more is worth avoiding."""
-        return True
 
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
         """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""

@@ -28,8 +28,8 @@ def peak_memory() -> Iterator[Peak]:
     --------
     >>> import numpy as np
     >>> with peak_memory() as peak:
-    ...     held = np.ones(4_000_000)
-    >>> peak.mb is None or 20 < peak.mb < 60
+    ...     held = np.ones(8_000_000)
+    >>> peak.mb is None or 40 < peak.mb < 120
     True
     """
     peak = Peak()

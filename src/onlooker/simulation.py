@@ -159,8 +159,10 @@ def _simulate(
         if progress is not None:
             progress(rounds[1], n_rounds)
     rewards.flags.writeable = False
+    # Somebody else's learner had the offers in its hands.
+    known = isinstance(learner, RidgeLearner)
     return Simulation(
-        log=BanditLog(contexts.features, contexts.offsets, chosen),
+        log=contexts.log(chosen) if known else BanditLog(contexts.features, contexts.offsets, chosen),
         rewards=rewards,
         theta_star=environment.theta_star,
         learner=learner,

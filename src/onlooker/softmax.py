@@ -15,7 +15,7 @@ from onlooker.errors import InputError
 from onlooker.log import BanditLog
 from onlooker.objective import FINE, Objective, Pass, Point, Sums, added
 from onlooker.threads import ordered_map
-from onlooker.types import Matrix, Vector
+from onlooker.types import Index, Matrix, Vector
 from onlooker.windows import Windows
 
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
@@ -29,6 +29,9 @@ SKETCH_STRIDE = 4
 
 SKETCH_ROUNDS_PER_FEATURE = 3
 """A sketch needs about this many rounds per feature to lead nearer to the minimum."""
+
+HARD_ROUNDS_PER_FEATURE = 10
+"""Rounds per feature that are called the hardest, if they hold no more values than a long log."""
 
 SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
@@ -130,6 +133,13 @@ class SoftmaxObjective(Objective):
         """The same rounds without the penalty."""
         return type(self)(self.log, l2=0.0, weights=self.weights, stride=self.stride)
 
+    def hardest(self, theta: Vector) -> BanditLog | None:
+        """Those rounds that theta explains least; None where that would be most of them."""
+        if 2 * HARD_ROUNDS_PER_FEATURE * self.n_features > self.n_rounds:
+            return None
+        losses = np.where(self.weights > 0, round_losses(self.log, theta), -1.0)
+        return self.log[hardest_places(self.log, losses, LONG)]
+
     def without(self, whole: Point, dropped: SoftmaxObjective) -> Point:
         """Value and gradient without the rounds of `dropped`, from those with them, reading only `dropped`."""
         part = dropped.slope(whole.theta)
@@ -168,6 +178,12 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
     for _ in ordered_map(block, _blocks(log)):
         pass
     return losses
+
+
+def hardest_places(log: BanditLog, losses: Vector, n_values: int) -> Index:
+    """Which rounds have the largest losses, in order: some per feature, and no more than hold so many values."""
+    worst = np.argsort(-losses, kind="stable")[: HARD_ROUNDS_PER_FEATURE * log.n_features]
+    return np.sort(worst[np.cumsum(log.n_arms[worst]) * log.n_features <= n_values])
 
 
 def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:

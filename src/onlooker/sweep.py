@@ -106,7 +106,9 @@ def _fit_parts(
     near, losses = fit_suffixes(seen.sample, -(-burn_ins // seen.stride), l2=l2)
     if seen.stride == 1:
         return near, losses
-    return refine_suffixes(parts, burn_ins, near, l2=l2, tolerance=SWEEP_TOLERANCE, progress=progress)
+    return refine_suffixes(
+        parts, burn_ins, near, n_rounds=seen.n_rounds, l2=l2, tolerance=SWEEP_TOLERANCE, progress=progress
+    )
 
 
 def fit_suffixes(

@@ -19,10 +19,12 @@ from onlooker.errors import (
     SeparableDataWarning,
     TooFewRoundsWarning,
 )
+from onlooker.formats.scan import joined
 from onlooker.inverses import inverse, inverse_square_root
-from onlooker.log import feature_labels
+from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import Fit, minimise
 from onlooker.objective import Objective
+from onlooker.softmax import SoftmaxObjective, round_losses
 from onlooker.types import Matrix, Vector
 
 FLAT = 1e-8
@@ -30,6 +32,12 @@ FLAT = 1e-8
 
 UNBOUNDED = 1e-10
 """Without a penalty, a direction with less than this fraction of the spread's curvature was growing without bound."""
+
+BOUNDED = 1e-6
+"""Where every direction has more than this fraction of their own spread's, some of the rounds bound theta for all."""
+
+LOOKS = 4
+"""How often rounds are added that are hard to explain, before all are asked."""
 
 NEARLY_SEPARABLE = 0.98
 """A fit whose policy makes this part of the picks may be the penalised fit of picks that can all be explained."""
@@ -110,7 +118,8 @@ def about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) ->
     if constant.any():
         yield CollinearFeaturesWarning(
             f"{_some(names, constant)} never varies within a round, so no pick depends on it: its coefficient is 0 "
-            "and has no interval; leave it out, or cross it with a feature of the arms"
+            "and has no interval; leave it out, cross it with a feature of the arms, or, if it tells learners apart, "
+            "look at each of them alone"
         )
     if tangled.any():
         yield CollinearFeaturesWarning(
@@ -158,17 +167,45 @@ def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
 
 def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
     """Which coefficients maximum likelihood would send to infinity, as far as can be told at little cost."""
+    none = np.zeros(objective.n_features, dtype=bool)
+    if objective.l2 > 0 and fit.at.agreed < NEARLY_SEPARABLE * objective.n_rounds:
+        return none
+    spread = objective.spread(full=True)
+    root = inverse_square_root(spread)
     if objective.l2 > 0:
-        if fit.at.agreed < NEARLY_SEPARABLE * objective.n_rounds:
-            return np.zeros(objective.n_features, dtype=bool)
+        if fit.at.explained == objective.n_rounds:
+            # This theta and all near it explain every pick, and so do their multiples.
+            return np.asarray(root.any(axis=1))
+        if _hardest_bound(objective, fit.theta, root):
+            return none
         objective = objective.unpenalised()
         fit = minimise(objective, fit)
         hessian = objective.evaluate(fit.theta).hessian
-    spread = objective.spread(full=True)
-    root = inverse_square_root(spread)
     values, vectors = np.linalg.eigh(root.T @ hessian @ root)
     directions = np.sqrt(np.diag(spread))[:, None] * (root @ vectors[:, values < UNBOUNDED])
     return np.asarray(np.abs(directions).max(axis=1, initial=0.0) > 1e-2)
+
+
+def _hardest_bound(objective: Objective, theta: Vector, root: Matrix) -> bool:
+    """Whether the rounds that are hardest to explain bound every coefficient: then all rounds do.
+
+    Where some theta explains them, those that are hardest for it are added, a few times. False if that does not help.
+    """
+    rounds: BanditLog | None = None
+    for _ in range(LOOKS):
+        hardest = objective.hardest(theta)
+        if hardest is None or round_losses(hardest, theta).max(initial=0.0) < np.log(2):
+            return False
+        rounds = hardest if rounds is None else joined([rounds, hardest])
+        some = SoftmaxObjective(rounds, l2=0.0)
+        fit = minimise(some)
+        # They must have all directions that the log has, and bend in each of them.
+        own = inverse_square_root(root.T @ some.spread(full=True) @ root)
+        curvature = np.linalg.eigvalsh(own.T @ root.T @ some.evaluate(fit.theta).hessian @ root @ own)
+        if fit.converged and len(curvature) == root.shape[1] and (curvature > BOUNDED).all():
+            return True
+        theta = fit.theta
+    return False
 
 
 def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[OnlookerWarning]:

@@ -26,8 +26,8 @@ class State(NamedTuple):
     """Upper triangle U with V = U'U; shape (0, 0) for rules that do not sample."""
     growth: Vector
     """Shape (1,): log det V, less that of its beginning."""
-    largest: Vector
-    """Shape (1,): an upper bound on the largest eigenvalue of `inverse`."""
+    reach: Vector
+    """Shape (1,): an upper bound on `sqrt(x' V^-1 x)` of whatever is on offer."""
 
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call. Features may be
@@ -42,15 +42,6 @@ def dot(features: Features, row: int, theta: Vector) -> float:
     total = 0.0
     for j in range(len(theta)):
         total += np.float64(features[row, j]) * theta[j]
-    return total
-
-
-@_sums
-def _squared_norm(features: Features, row: int) -> float:
-    total = 0.0
-    for j in range(features.shape[1]):
-        value = np.float64(features[row, j])
-        total += value * value
     return total
 
 
@@ -82,8 +73,8 @@ def _score(features: Features, first: int, theta: Vector, scores: Vector) -> int
 def _optimistic(features: Features, first: int, state: State, width: float, scores: Vector) -> int:
     """First arm with the largest `<x, theta> + width * sqrt(x' V^-1 x)`.
 
-    The square root is at most `sqrt(largest) * |x|`. An arm that would lose even with that is passed over, which leaves
-    few arms of a settled learner to be looked at closely.
+    The square root is at most `reach`. An arm that would lose even with that is passed over, which leaves few arms of a
+    settled learner to be looked at closely.
     """
     d = len(state.theta)
     x, scratch = np.empty(d), np.empty(d)
@@ -91,9 +82,9 @@ def _optimistic(features: Features, first: int, state: State, width: float, scor
     for j in range(d):
         x[j] = features[first + leader, j]
     pick, best = leader, scores[leader] + width * np.sqrt(max(_times(state.inverse, x, scratch), 0.0))
+    bonus = width * state.reach[0]
     for k in range(len(scores)):
-        reach = width * np.sqrt(state.largest[0] * _squared_norm(features, first + k))
-        if k == leader or scores[k] + reach < best:
+        if k == leader or scores[k] + bonus < best:
             continue
         for j in range(d):
             x[j] = features[first + k, j]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from onlooker.kernels.learning import dot
 from onlooker.types import Features, Index, Matrix, Vector
 
 LIVE = 128
@@ -84,12 +83,14 @@ def inner(a: Vector, b: Vector) -> float:
 
 
 @_sums
-def _norm(features: Features, row: int) -> float:
-    total = 0.0
+def _score_and_length(features: Features, row: int, estimate: Vector) -> tuple[float, float]:
+    """Inner product of a row with the estimate, and the row's norm."""
+    score, square = 0.0, 0.0
     for j in range(features.shape[1]):
         value = np.float64(features[row, j])
-        total += value * value
-    return math.sqrt(total)
+        score += value * estimate[j]
+        square += value * value
+    return score, math.sqrt(square)
 
 
 @_compiled
@@ -252,13 +253,14 @@ def fill_values(
     bonus = model.width * math.sqrt(belief.largest[0])
     longest, floor = 0.0, -np.inf
     for k in range(len(values)):
-        values[k] = dot(features, first + k, estimate)
-        reaches[k] = _norm(features, first + k)
+        values[k], reaches[k] = _score_and_length(features, first + k, estimate)
         longest = max(longest, reaches[k])
         floor = max(floor, values[k])
     best = 0
     for k in range(len(values)):
-        reach = CUT * math.sqrt((deviation * (reaches[k] + longest)) ** 2 + 2.0 * model.jitter)
+        reach = CUT * deviation * (reaches[k] + longest)
+        if model.jitter > 0.0:
+            reach = math.sqrt(reach * reach + 2.0 * CUT * CUT * model.jitter)
         if model.width > 0.0 and (k == pick or values[k] + bonus * reaches[k] + reach >= floor):
             for j in range(d):
                 x[j] = features[first + k, j]

@@ -102,6 +102,7 @@ class Player:
 
         rows = self._rows(features, ndim=2)
         draws = self._draw(1)[0]
+        self._state.reach[0] = np.inf
         return int(
             learning.choose(rows, 0, len(rows), self._round, self._rule.code, self._rule.parameters, draws, self._state)
         )
@@ -131,7 +132,8 @@ class Player:
         from onlooker.kernels import learning
 
         start, stop = rounds
-        self._state.largest[0] = largest_eigenvalue(self._state.inverse)
+        # Of rows that are no longer than one, but for rounding.
+        self._state.reach[0] = (1 + 1e-6) * np.sqrt(largest_eigenvalue(self._state.inverse))
         learning.play(
             contexts.features,
             contexts.offsets,
@@ -179,5 +181,5 @@ def _fresh_state(rule: Rule, ridge: float, n_features: int) -> State:
         inverse=np.eye(n_features) / ridge,
         factor=np.eye(n_features if rule.code == learning.SAMPLING else 0) * np.sqrt(ridge),
         growth=np.zeros(1),
-        largest=np.array([1.0 / ridge]),
+        reach=np.array([np.inf]),
     )

@@ -9,13 +9,27 @@ import numpy as np
 
 from onlooker.checks import as_number
 from onlooker.errors import InputError
+from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
 from onlooker.objective import Objective, Pass, Sums, added
 from onlooker.parts import Parts
-from onlooker.softmax import SKETCH_ROUNDS_PER_FEATURE, SoftmaxObjective
-from onlooker.survey import Survey
+from onlooker.softmax import (
+    HARD_ROUNDS_PER_FEATURE,
+    LONG,
+    SKETCH_ROUNDS_PER_FEATURE,
+    SoftmaxObjective,
+    hardest_places,
+    round_losses,
+)
+from onlooker.survey import Limited, Survey
 from onlooker.types import Matrix, Vector
 from onlooker.windows import Windows
+
+_SPARE = 4
+"""Rounds that parts are asked for, for every one that is wanted."""
+
+_ROOM = 4
+"""The hardest rounds take at most one in so many of the bytes that a sample may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +51,25 @@ class RunPass:
             agreed=0,
             windows=Windows.of(np.zeros((0, d)), width) if width else None,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class TakeHardest:
+    """The rounds of a part that theta explains least."""
+
+    theta: Vector
+    least: float
+    """Loss that they have at least."""
+    n_values: int
+    """Values that they hold at most."""
+
+    def __call__(self, part: BanditLog, first: int) -> tuple[BanditLog, Vector]:  # noqa: ARG002  the protocol's shape
+        """Give them with their losses."""
+        losses = np.where(part.n_arms > 1, round_losses(part, self.theta), -1.0)
+        places = hardest_places(part, losses, self.n_values)
+        places = places[losses[places] >= self.least]
+        rounds = part[places]
+        return BanditLog(rounds.features, rounds.offsets, rounds.chosen), losses[places]
 
 
 class PartedObjective(Objective):
@@ -70,6 +103,11 @@ class PartedObjective(Objective):
         self.null_loss = counts.log_arms / self.total
         self._sample = survey.sample_after(start)
 
+    @property
+    def long(self) -> bool:
+        """Whether a pass takes so long that one more is worth avoiding, by the size of the sample."""
+        return self._sample.features.size * self.survey.stride > LONG
+
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
         return added(self.parts.run(RunPass(wanted), self.start))
@@ -91,6 +129,34 @@ class PartedObjective(Objective):
         """What rounding may add to a value of each feature, shape (d,)."""
         return np.asarray(8 * np.finfo(self.survey.dtype).eps * self.survey.largest)
 
+    def hardest(self, theta: Vector) -> BanditLog | None:
+        """Those rounds that theta explains least; None where that would be most of them, or too few fit into memory."""
+        wanted = HARD_ROUNDS_PER_FEATURE * self.n_features
+        sample = self._sample[self._sample.n_arms > 1]
+        if not sample.n_rounds or 2 * wanted > self.n_rounds:
+            return None
+        # The sample says from which loss on rounds are worth a look.
+        known = np.sort(round_losses(sample, theta))
+        least = float(known[-min(len(known), 1 + _SPARE * wanted // self.survey.stride)])
+        n_values = LONG
+        if isinstance(self.parts, Limited):
+            n_values = min(n_values, self.parts.sample_bytes // (_ROOM * self.survey.dtype.itemsize))
+        found: tuple[BanditLog, Vector] | None = None
+        for more in self.parts.run(TakeHardest(theta, least, n_values), self.start):
+            found = more if found is None else _hardest(found, more, n_values)
+        return None if found is None or found[0].n_rounds < self.n_features else found[0]
+
     def unpenalised(self) -> Self:
         """The same rounds without the penalty."""
         return type(self)(self.parts, start=self.start, l2=0.0, survey=self.survey)
+
+
+def _hardest(
+    found: tuple[BanditLog, Vector], more: tuple[BanditLog, Vector], n_values: int
+) -> tuple[BanditLog, Vector]:
+    """The hardest of both as one log, with their losses."""
+    if not more[0].n_rounds:
+        return found
+    log, losses = joined([found[0], more[0]]), np.concatenate([found[1], more[1]])
+    places = hardest_places(log, losses, n_values)
+    return log[places], losses[places]

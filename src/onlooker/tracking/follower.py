@@ -14,7 +14,7 @@ from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
-from onlooker.types import Index, Matrix, Progress
+from onlooker.types import Index, Matrix, Progress, Vector
 
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Belief
@@ -104,13 +104,13 @@ class Follower:
                 self.path.append(self.here())
             if progress is not None:
                 progress(done, log.n_rounds)
-        n_arms = log.n_arms
-        # One round at a time, so that parts add up to exactly what the whole does.
-        for probability, lapse, arms in zip(probabilities.tolist(), lapses.tolist(), n_arms.tolist(), strict=True):
-            self.evidence += probability
-            self.chance -= math.log(arms)
-            self.lapses += lapse if arms > 1 else 0.0
-        self.n_choices += int((n_arms > 1).sum())
+        choices = log.n_arms > 1
+        sizes, which = np.unique(log.n_arms, return_inverse=True)
+        chances = np.array([-math.log(size) for size in sizes.tolist()])[which]
+        self.evidence = _added(self.evidence, probabilities)
+        self.chance = _added(self.chance, chances)
+        self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
+        self.n_choices += int(np.count_nonzero(choices))
 
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
@@ -209,6 +209,11 @@ class Follower:
             chance=as_number(values["chance"], "chance"),
             lapses=as_number(values["lapses"], "lapses"),
         )
+
+
+def _added(total: float, values: Vector) -> float:
+    """Sum, one value after the other, so that parts add up to exactly what the whole does."""
+    return float(np.add.accumulate(np.concatenate([[total], values]))[-1])
 
 
 def finite_like(array: Matrix, values: Any) -> Matrix:
