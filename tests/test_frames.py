@@ -152,6 +152,11 @@ NAN = float("nan")
             {"round": "trip"},
             "the table has no column 'trip': it has 'round', 'chosen', 'price'; name it as `round`",
         ),
+        (
+            {},
+            {"round": "trip", "chosen": "prize"},
+            "the table has no columns 'trip' and 'prize': .* did you mean 'price'\\? name them as `round` and `chosen`",
+        ),
         ({}, {"features": ["prize"]}, "the table has no column 'prize': .* did you mean 'price'"),
         ({}, {"features": ["chosen"]}, "column 'chosen' cannot be a feature too"),
         ({}, {"features": ["price", "price"]}, "the features have 'price' twice"),
@@ -219,3 +224,9 @@ def test_outcomes_are_no_features_however_they_are_spelt_unless_asked_for(table)
 def test_a_table_of_outcomes_alone_says_what_was_left_out():
     with pytest.raises(InputError, match=r"no feature besides .*left out: 'Cost'.*: name the features"):
         BanditLog.from_frame(pa.table({"round": [1, 1], "chosen": [1, 0], "Cost": [1, 2]}))
+
+
+def test_what_is_not_a_number_is_no_category():
+    table = {"round": [1, 1, 2, 2], "chosen": [1, 0, 0, 1], "price": [1.0, 2.0, 3.0, 4.0], "size": [1.0, NAN, 2.0, 1.0]}
+    with pytest.raises(InputError, match=r"column 'size', row 2 .*is missing"):
+        BanditLog.from_frame(pa.table(table), categories=["size"])

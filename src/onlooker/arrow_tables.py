@@ -20,6 +20,9 @@ def opened(frame: Any) -> tuple[Any, list[str]]:
         raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
     except nw.exceptions.DuplicateError as error:
         raise InputError("the table has two columns of the same name: rename one of them") from error
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None:
+        raise InputError(f"the table has a column whose name, {odd!r}, is not text: rename it, or all by astype(str)")
     return table, names
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -40,3 +41,21 @@ def compile_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) 
     circles = Circles(SoftmaxObjective(simulation.log, l2=0.0))
     circles.stand(observer.theta_)
     circles.look(observer.theta_)
+
+
+def compiled() -> int:
+    """How many kernels were asked for that are not kept on disk; a busy machine may take long to load those that are.
+
+    Examples
+    --------
+    >>> compile_kernels()
+    >>> before = compiled()
+    >>> compile_kernels()
+    >>> compiled() - before
+    0
+    """
+    from numba.core.dispatcher import Dispatcher
+
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("onlooker.kernels.")]
+    kernels = (one for module in modules for one in list(vars(module).values()) if isinstance(one, Dispatcher))
+    return sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.categories import Encoding
+from onlooker.checks import counted
 from onlooker.errors import InputError, UnseenCategoryWarning
 from onlooker.threads import ordered_map
 from onlooker.types import Features
@@ -56,28 +57,70 @@ def place(row: int) -> str:
 
 
 def check_complete(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> None:
-    """Refuse a column that has gaps; `first_row` is the number of its first row in the file.
+    """Refuse a key column that has gaps; `first_row` is the number of its first row in the file.
 
     Of a `part` of a column nobody knows how many gaps there are in all.
     """
+    found = _gaps(column)
+    if found is not None:
+        raise InputError(f"{_gap_in(name, *found, first_row, part=part)}: fill it in or leave the round out")
+
+
+def has_gap(column: Any) -> bool:
+    """Whether some value is missing, or not a number."""
+    return _gaps(column) is not None
+
+
+def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bool = False, free: bool = True) -> None:
+    """Refuse feature columns that have gaps, all at once: who has one often has more.
+
+    Where it is settled which columns are features (not `free`), to choose others is no way out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"price": [9.5, None], "colour": [None, "blue"]})
+    >>> check_gaps(table, table.column_names)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    onlooker.errors.InputError: missing values in 'price' (1 row), 'colour' (1 row), first in row 1 ...
+    """
+    gaps = {name: found for name in names if (found := _gaps(table[name])) is not None}
+    if not gaps:
+        return
+    level = " with a level such as 'none'" if any(is_text(table[name].type) for name in gaps) else ""
+    others = ", leave the round out, or name the other columns with `features`"
+    remedies = others if free else ", or leave the round out"
+    if len(gaps) == 1:
+        ((name, found),) = gaps.items()
+        raise InputError(f"{_gap_in(name, *found, first_row, part=part)}: fill it in{level}{remedies}")
+    level = f", a category{level}" if level else ""
+    counts = {name: "" if part else f" ({counted(count, 'row')})" for name, (_, count) in gaps.items()}
+    told = [f"{name!r}{count}" for name, count in counts.items()]
+    shown = ", ".join(told[:12]) + (f" and {counted(len(told) - 12, 'more column')}" if len(told) > 12 else "")
+    row = place(first_row + min(row for row, _ in gaps.values()))
+    raise InputError(f"missing values in {shown}, first in {row}: fill them in{level}{remedies}")
+
+
+def _gaps(column: Any) -> tuple[int, int] | None:
+    """First row of a column that is missing, and how many are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     gaps = column.is_null() if column.null_count else None
-    if gaps is None and pa.types.is_floating(column.type):
-        # NaN differs from itself: it is no id, and no time.
-        gaps = pc.is_nan(column)
+    if pa.types.is_floating(column.type):
+        # NaN differs from itself: it is no number, no id, and no time.
+        gaps = pc.is_null(column, nan_is_null=True)
     row = -1 if gaps is None else pc.index(gaps, value=True).as_py()
-    if row >= 0:
-        count = pc.sum(gaps).as_py()
-        others = f", one of {count} such rows" if count > 1 and not part else ""
-        raise InputError(
-            f"column {name!r}, {place(first_row + row)} is missing{others}: fill it in or leave the round out"
-        )
+    return None if row < 0 else (row, pc.sum(gaps).as_py())
 
 
-def level_counts(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> Counter[str]:
-    """How many rows have each level of a column.
+def _gap_in(name: str, row: int, count: int, first_row: int, *, part: bool) -> str:
+    others = f", one of {count:,} such rows" if count > 1 and not part else ""
+    return f"column {name!r}, {place(first_row + row)} is missing{others}"
+
+
+def level_counts(column: Any, name: str) -> Counter[str]:
+    """How many rows have each level of a column without gaps.
 
     Examples
     --------
@@ -85,7 +128,6 @@ def level_counts(column: Any, name: str, first_row: int = 0, *, part: bool = Fal
     >>> sorted(level_counts(pa.chunked_array([[1, 2, 1]]), "size").items())
     [('1', 2), ('2', 1)]
     """
-    check_complete(column, name, first_row, part=part)
     counts: Counter[str] = Counter()
     for chunk in column.chunks:
         levels, codes = _levels(chunk, name)
@@ -95,10 +137,13 @@ def level_counts(column: Any, name: str, first_row: int = 0, *, part: bool = Fal
     return counts
 
 
-def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True) -> Features:
+def feature_rows(
+    table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True, free: bool = True
+) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
 
-    Levels that the encoding does not know are told in a warning, unless the caller has told them.
+    Levels that the encoding does not know are told in a warning, unless the caller has told them; for `free` see
+    `check_gaps`.
 
     Examples
     --------
@@ -112,15 +157,15 @@ def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0, tell: bo
 
     needed = table.select(list(encoding.columns))
     kinds = []
-    for field, column in zip(needed.schema, needed.columns, strict=True):
+    for field in needed.schema:
         if field.name not in encoding.categories:
             if not is_number(field.type):
                 raise InputError(
                     f"column {field.name!r} holds {str(field.type)[:60]}, not numbers: name it as a category"
                 )
             kinds.append(field.type)
-        if column.null_count:
-            check_complete(column, field.name, first_row, part=not tell)
+    if any(column.null_count for column in needed.columns):
+        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
     single = bool(kinds) and all(pa.types.is_float32(kind) for kind in kinds)
     shape = (len(table), len(encoding.feature_names))
     rows: Features = np.empty(shape, dtype=np.float32) if single else np.empty(shape, dtype=np.float64)
@@ -128,8 +173,13 @@ def feature_rows(table: Any, encoding: Encoding, *, first_row: int = 0, tell: bo
     starts = np.cumsum([0, *map(len, pieces)]).tolist()
     filler = _Filler(encoding, rows, first_row)
     unseen: Counter[tuple[str, str]] = Counter()
-    for found in ordered_map(filler.fill, zip(pieces, starts, strict=False)):
-        unseen.update(found)
+    try:
+        for found in ordered_map(filler.fill, zip(pieces, starts, strict=False)):
+            unseen.update(found)
+    except InputError:
+        # Not a number is one more way of being missing, of which a piece knows its own only.
+        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
+        raise
     if tell:
         tell_unseen(unseen, encoding)
     return rows

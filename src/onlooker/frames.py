@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from onlooker.arrow_tables import in_arrow, opened
 from onlooker.categories import MOST_LEVELS, Categories, Encoded, Encoding, level_order
 from onlooker.checks import did_you_mean
-from onlooker.encoding import check_complete, feature_rows, is_number, is_text, level_counts, place, some
+from onlooker.encoding import (
+    check_complete,
+    check_gaps,
+    feature_rows,
+    has_gap,
+    is_number,
+    is_text,
+    level_counts,
+    place,
+    some,
+)
 from onlooker.errors import ColumnsLeftOutWarning, InputError
 from onlooker.grouping import group_rounds, in_time, picks
 from onlooker.moments import Falls, as_times, may_be_time, tell_falls
@@ -28,6 +38,9 @@ OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
 
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
+
+_AMOUNT = re.compile(r"\s*[+-]?(?:[$€£¥]\s*[+-]?[\d.,' ]+|[\d.,' ]+\s*[$€£¥%])\s*")
+"""A number with a currency or a per cent sign."""
 
 MANY = 10_000
 """Levels beyond which nobody counts them."""
@@ -156,12 +169,13 @@ def parts_of_table(
         if adjacent and grouping is not appeared:
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
-    rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent)
+    free = columns.like is None
+    rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
     ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
     return Parts(
         features=grouping.in_order(rows),
         offsets=grouping.offsets,
-        chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row),
+        chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by),
         feature_names=encoding.feature_names,
         round_ids=ids,
         arm_ids=None if columns.arm is None else grouping.in_order(keys[columns.arm].to_numpy(zero_copy_only=False)),
@@ -190,6 +204,11 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     if columns.like is not None:
         return Encoding.of(columns.like)
     names, texts = feature_columns(table.schema, columns)
+    for key in columns.keys:
+        check_plain(table[key], key)
+        check_complete(table[key], key)
+    if any(has_gap(table[name]) for name in texts):
+        check_gaps(table, names)
     found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
     tell_times(table, columns)
     return found
@@ -203,7 +222,7 @@ def time_columns(schema: Any, columns: Columns) -> list[str]:
     return [
         field.name
         for field in schema
-        if may_be_time(field.type) and field.name not in chosen and not _is_skipped(field.name, columns)
+        if may_be_time(field.name, field.type) and field.name not in chosen and not _is_skipped(field.name, columns)
     ]
 
 
@@ -259,7 +278,14 @@ def _is_skipped(name: str, columns: Columns) -> bool:
 
 def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:
     """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
-    wanted = {*(columns.named or ()), *(columns.categories or ())}
+    categories = {*(columns.categories or ())}
+    for name, found in levels.items():
+        if len(found) > MOST_LEVELS and name not in categories and all(map(_AMOUNT.fullmatch, found)):
+            raise InputError(
+                f"column {name!r} holds {next(iter(found))[:40]!r} and the like, which is text: "
+                "write plain numbers, or name it with `categories`"
+            )
+    wanted = {*(columns.named or ()), *categories}
     many = {name: len(found) for name, found in levels.items() if len(found) > MOST_LEVELS and name not in wanted}
     single = {name: None for name, found in levels.items() if len(found) == 1}
     kept = [name for name in names if name not in many and name not in single]
@@ -291,7 +317,11 @@ def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
     """Some columns of a table of pandas, polars or pyarrow as an Arrow table."""
     table, names = opened(frame)
     for name in wanted:
-        check_columns(names, {"features": name})
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise InputError(
+                f"the table has no column {name!r}, which is a feature: it has {some(names)}; {hint}".rstrip("; ")
+            )
     return in_arrow(table, wanted)
 
 
@@ -319,7 +349,19 @@ def _plain(column: Any) -> Any:
 
 def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> None:
     """Every wanted column is there; `wanted` maps what a column means to its name."""
-    for meaning, name in wanted.items():
-        if name is not None and name not in names:
-            hint = f"{did_you_mean(name, names)} name it as `{meaning}`".lstrip()
-            raise InputError(f"the table has no column {name!r}: it has {some(names)}; {hint}")
+    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
+    hints = []
+    for meaning, name in missing.items():
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and all(part in names for part in parts):
+            raise InputError(f"the table has no column {name!r}: name {some(parts)} one by one")
+        # What nobody typed is not mistyped.
+        alike = [one for one in names if name in one.lower()] if name == meaning else names
+        hints.append(did_you_mean(name, alike))
+    if missing:
+        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
+        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
+        raise InputError(
+            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some(names)}; "
+            + " ".join(filter(None, hints))
+        )

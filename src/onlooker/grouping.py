@@ -103,8 +103,11 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
     return Grouping(offsets, grouping.first[rank], order), of_round[rank]
 
 
-def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0) -> Index:
-    """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows."""
+def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0, *, by: str | None = None) -> Index:
+    """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows.
+
+    `by` is the column that tells learners apart, if one does.
+    """
     values = column.to_numpy(zero_copy_only=False)
     if not is_number(column.type):
         # Text of numbers is odd from its first row; a stray word is odder.
@@ -113,8 +116,7 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
         flags = values.astype(bool)
         odd = np.flatnonzero(values != flags)
     if len(odd):
-        found, at = values.tolist()[odd[0]], place(first_row + int(odd[0]))
-        raise InputError(f"column {name!r}, {at} is {found!r}: use 1 for the pick and 0 for the others")
+        raise odd_pick(name, first_row + int(odd[0]), values.tolist()[odd[0]])
     flags = grouping.in_order(flags)
     rows = np.flatnonzero(flags)
     starts = grouping.offsets[:-1]
@@ -123,5 +125,17 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
         t = int(np.flatnonzero(counts != 1)[0])
         found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
         id_, at = ids.tolist()[t], place(first_row + int(grouping.first[t]))
-        raise InputError(f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1")
+        apart = "; if several learners share ids, tell them apart with `by`"
+        if by is not None:
+            apart = f"; where {by!r} differs within a round, it cannot tell learners apart"
+        raise InputError(
+            f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1{apart}"
+        )
     return np.asarray(rows - starts, dtype=np.int64)
+
+
+def odd_pick(name: str, row: int, found: object) -> InputError:
+    """What to say about a value in the column of picks that is none."""
+    return InputError(
+        f"column {name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for the others, or true and false"
+    )

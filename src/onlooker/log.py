@@ -316,6 +316,19 @@ def as_log(log: object, needed_by: str = "this") -> BanditLog:
     return log
 
 
+def finite_log(features: Features, offsets: Index, chosen: Index) -> BanditLog:
+    """Make a log of features that are known to be finite: looking for others takes a pass over all of them.
+
+    Examples
+    --------
+    >>> finite_log(np.ones((3, 2)), np.array([0, 1, 3]), np.array([0, 1]))
+    BanditLog(2 rounds, 1 to 2 arms, 2 features, float64)
+    """
+    bounds, picks = as_index(offsets, "offsets"), as_index(chosen, "chosen")
+    check_rounds(len(features), bounds, picks)
+    return _restore(features, bounds, picks, None, None, None, None)
+
+
 def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     """Names to show: the features' own, or x0, x1 and so on.
 

@@ -143,7 +143,7 @@ class LinearPolicy:
             except (TypeError, ValueError) as error:
                 raise InputError("the offers do not hold numbers: pass a table to encode text") from error
         encoding = Encoding.of(self)
-        return feature_rows(arrow_table(offers, encoding.columns), encoding)
+        return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
 
     def positions(self, log: BanditLog) -> Index:
         """Where theta has each of the log's features: by name where both have names, else by position."""

@@ -20,8 +20,8 @@ GOOD = b"round,chosen,x\n1,1,2\n1,0,3\n2,0,1\n2,1,5\n"
 
 CSV = {
     "a header alone": (b"round,chosen,x\n", "no rows"),
-    "blank lines": (b"\n\n\n", "no column 'round'"),
-    "no header": (b"1,1,2\n1,0,3\n", "no column 'round'"),
+    "blank lines": (b"\n\n\n", "no columns 'round' and 'chosen'"),
+    "no header": (b"1,1,2\n1,0,3\n", "no columns 'round' and 'chosen'"),
     "doubled column": (b"round,chosen,x,x\n1,1,2,3\n", "column 'x' twice"),
     "too few fields": (GOOD + b"3,1\n", "Expected 3 columns, got 2"),
     "too many fields": (GOOD + b"3,1,2,4\n", "Expected 3 columns, got 4"),

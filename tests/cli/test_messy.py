@@ -19,7 +19,10 @@ def test_outcomes_are_said_to_be_read_past(run, csv, tmp_path):
     path = csv("round,chosen,price,Reward,cost", "1,1,2,0,3", "1,0,3,0,4")
     out = tmp_path / "out.parquet"
     assert "read past: 'Reward', 'cost'" in run("convert", path, out).out
-    assert "read past: 'Reward'; 2 features: 'price', 'cost=4'" in run("convert", path, out, "--category", "cost").out
+    assert (
+        "  read past: 'Reward'\n  2 features: 'price', 'cost=4'\n"
+        in run("convert", path, out, "--category", "cost").out
+    )
     assert "read past" not in run("convert", path, out, "--feature", "price").out
 
 
@@ -100,3 +103,83 @@ def test_events_out_of_order_are_told_once(run, csv, tmp_path):
     path = csv(event.format(2), event.format(1), name="log.dsjson")
     said = run("convert", path, tmp_path / "log.csv").err
     assert said == "warning: 'Timestamp' looks like a time and is not in order: name it as --order-by\n"
+
+
+def test_gaps_of_all_columns_are_told_at_once(refused, csv):
+    path = csv("round,chosen,price,colour,x", "1,1,2,red,1", "1,0,,blue,2", "2,1,3,,nan", "2,0,,red,4")
+    line = refused("fit", path)
+    assert "missing values in 'price' (2 rows), 'colour' (1 row), 'x' (1 row), first in row 2 (" in line
+    assert line.endswith(
+        "fill them in, a category with a level such as 'none', leave the round out, "
+        "or name the other columns with --feature\n"
+    )
+    assert "column 'chosen', row 2" in refused("fit", csv("round,chosen,colour", "1,1,", "1,,red", "2,1,blue"))
+
+
+def test_learners_told_apart_by_what_changes_within_a_round(refused, csv):
+    path = csv("round,chosen,brand,x", "1,1,a,1", "1,0,b,2", "2,1,a,1", "2,0,a,2")
+    assert "where 'brand' differs within a round, it cannot tell learners apart" in refused(
+        "diagnose", path, "--by", "brand"
+    )
+    shared = csv("round,chosen,x", "1,1,1", "1,0,2", "1,1,1", "1,0,2")
+    assert "if several learners share ids, tell them apart with --by" in refused("diagnose", shared)
+
+
+def test_amounts_are_not_taken_for_categories(refused, csv):
+    rows = [f"{t},{int(k == 0)},${10 * t + k}.49,{k}" for t in range(30) for k in range(2)]
+    for options in ((), ("--feature", "price")):
+        line = refused("fit", csv("round,chosen,price,x", *rows), *options)
+        assert "column 'price' holds '$0.49' and the like, which is text: write plain numbers" in line
+
+
+def test_a_log_is_not_overwritten(refused, csv, tmp_path):
+    path = csv("round,chosen,price", "1,1,2", "1,0,3", "2,0,2", "2,1,3")
+    kept = path.read_bytes()
+    (tmp_path / "link.csv").symlink_to(path)
+    for command in (
+        ("fit", path, "--out", path),
+        ("fit", path, "--out", tmp_path / "link.csv"),
+        ("track", path, "--out", path),
+        ("report", path, "--out", path),
+        ("compare", path, "--out", path),
+        ("convert", path, path),
+        ("convert", tmp_path / "*.csv", path),
+    ):
+        assert "is the log itself, which would be lost: name another file" in refused(*command)
+        assert path.read_bytes() == kept
+
+
+def test_a_column_that_nobody_named_is_not_taken_for_mistyped(refused, csv):
+    line = refused("fit", csv("visit,chosen,brand", "1,1,2", "1,0,3"))
+    assert "did you mean" not in line
+    assert "did you mean 'Round'?" in refused("fit", csv("Round,chosen,brand", "1,1,2", "1,0,3"))
+
+
+def test_names_cannot_command_a_terminal(run, csv):
+    path = csv("round,chosen,x\x1b[2J,y", "1,1,2,1", "1,0,3,4", "2,1,1,2", "2,0,2,2", "3,1,5,1", "3,0,2,3")
+    ran = run("fit", path)
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err
+    assert "x?[2J" in ran.out
+    others = csv("round,chosen,a\u200cb,nb\xa0sp", "1,1,2,1", "1,0,3,4", "2,1,1,2", "2,0,2,2", "3,1,5,1", "3,0,2,3")
+    assert "a\u200cb" in run("fit", others).out
+
+
+def test_times_as_numbers_are_known_by_their_names(run, csv):
+    rows = ["1,1,9,1", "1,0,9,2", "2,1,7,1", "2,0,7,3", "3,1,8,1", "3,0,8,2"]
+    assert (
+        "'ts' looks like a time and is not in order: name it as --order-by"
+        in run("fit", csv("round,chosen,ts,x", *rows)).err
+    )
+    assert run("fit", csv("round,chosen,time,x", *rows)).err == ""
+
+
+def test_how_a_file_is_written_is_told(run, csv):
+    path = csv("round;chosen;x", "1;1;2,5", "1;0;3,5", "2;0;2,5", "2;1;3,5")
+    assert "read as long CSV with semicolons and decimal commas: rounds from 'round'" in run("fit", path).out
+    assert "read as long CSV: rounds from 'round'" in run("fit", csv("round,chosen,x", "1,1,2", "1,0,3")).out
+
+
+def test_columns_named_in_one_go(refused, csv):
+    path = csv("round,chosen,price,rating", "1,1,2,1", "1,0,3,2")
+    assert "name 'price', 'rating' one by one" in refused("fit", path, "--feature", "price,rating")

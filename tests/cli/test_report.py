@@ -104,6 +104,19 @@ def test_what_was_said_while_reading_is_on_the_page(run, tmp_path):
     assert "shade" in (tmp_path / "report.html").read_text()
 
 
+def test_a_burn_in_and_a_penalty_of_ones_own(run, path, tmp_path):
+    out, policy = tmp_path / "r.html", tmp_path / "policy.json"
+    ran = run("report", path, "--out", out, "--burn-in", "100", "--l2", "0.01", "--json")
+    found = json.loads(ran.out)["fit"]
+    assert found["burn_in"] == 100
+    assert run("fit", path, "--burn-in", "100", "--l2", "0.01", "--out", policy, "--json").code == 0
+    estimates = [one["estimate"] for one in found["coefficients"]]
+    np.testing.assert_allclose(estimates, LinearPolicy.load(policy).theta, rtol=1e-12)
+    text = unescape(out.read_text(encoding="utf-8"))
+    assert "leave 100 rounds out, as was asked for" in text
+    assert "--burn-in 100 --l2 0.01" in text
+
+
 def test_bad_input_writes_nothing(refused, path, tmp_path):
     out = tmp_path / "report.html"
     assert "no-such.parquet" in refused("report", tmp_path / "no-such.parquet", "--out", out)

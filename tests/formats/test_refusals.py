@@ -220,7 +220,7 @@ def test_a_small_file_may_hold_a_large_log(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"\n\n", "has no column 'round'|cannot be read as CSV"),
+        (b"\n\n", "has no columns 'round' and 'chosen'|cannot be read as CSV"),
         (b"round,chosen\n1,1\n", "has no feature besides 'round', 'chosen': name the features"),
         (b"round,chosen,x\n", "has no rows: nothing was offered"),
         (b"round,chosen,x,x\n1,1,2,3\n", "has the column 'x' twice"),
@@ -237,7 +237,7 @@ def test_a_small_file_may_hold_a_large_log(tmp_path):
         (b"round,chosen,x\n01,0,2\n", "round '01' has no pick"),
         (b"round,chosen,\xff\n1,1,2\n", "is not text in UTF-8"),
         (b"round,chosen,x\n\xff,1,2\n", "cannot be read as CSV .*UTF8|is not text in UTF-8"),
-        (b"PAR1 is the beginning of a Parquet file", "has no column 'round'"),
+        (b"PAR1 is the beginning of a Parquet file", "has no columns 'round' and 'chosen'"),
         (b"round,chosen,x\n1,1,2\n\0\0\0", "cannot be read as CSV"),
         (b"a" * 200_000, "cannot be read as CSV .field larger than field limit"),
     ],

@@ -13,8 +13,9 @@ from onlooker.experiments.tables import read_csv, write_csv
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 
 
-def test_larger_than_memory(tmp_path, capsys):
+def test_larger_than_memory(tmp_path, capsys, monkeypatch):
     """A log of 60 MB, where the limit leaves 50 for rounds and all the work on them."""
+    monkeypatch.setenv("ONLOOKER_THREADS", "2")
     assert load.larger_than_memory("500MB", 0.12, tmp_path) == "all peaks are below the limit"
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["fit", "diagnose", "track"]
 

@@ -29,7 +29,7 @@ KINDS = {"BayesianICB": BayesianICB(**SHORT), "NonparametricICB": NonparametricI
 
 @pytest.fixture(scope="module")
 def own():
-    return [play(3, 6, 300, seed=seed) for seed in range(20)]
+    return [play(3, 6, 300, seed=seed) for seed in range(12)]
 
 
 @pytest.fixture(scope="module")

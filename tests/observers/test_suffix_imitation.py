@@ -24,7 +24,7 @@ from onlooker.simulation import simulate
 def test_levels_at_the_papers_default_setting(learner, levels):
     """d = 50, K = 200, N = 10,000: learner, naive and rule, within 20% of the levels that are known, in their order."""
     errors = []
-    for seed in range(3):
+    for seed in range(2):
         played = simulate(Environment(50, 200, seed=seed), learner, n_rounds=10_000, seed=seed)
         thetas = [
             played.learner_theta,

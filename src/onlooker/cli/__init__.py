@@ -9,6 +9,7 @@ import click
 from onlooker import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.completion import completion
+from onlooker.cli.console import INTERRUPTED, say
 from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
@@ -21,19 +22,27 @@ from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
 from onlooker.one_line import one_line
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class InOrder(click.Group):
+    """Lists its commands in the order in which they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's own signature
+        """Names, as added."""
+        return list(self.commands)
+
+
+@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="onlooker")
 def commands() -> None:
     """Recover what a bandit learned, from its actions alone.
 
-    Start with `onlooker demo`. With a log of your own: `onlooker fit LOG`.
+    Start with `onlooker demo`. With a log of your own: `onlooker diagnose LOG`, then fit, track or report.
     """
 
 
-for command in (demo, simulate, convert, fit, diagnose, track, report, compare, reproduce, completion):
+for command in (demo, diagnose, fit, track, report, compare, convert, simulate, reproduce, completion):
     commands.add_command(command)
 
 
@@ -45,10 +54,11 @@ def main() -> None:
             warnings.showwarning = partial(_show_warning, set())
             commands(prog_name="onlooker", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
+        say(error.format_message(), err=True)
         sys.exit(BAD_INPUT)
     except click.ClickException as error:
-        _fail(" ".join(error.format_message().split()) + _advice(error))
+        said = " ".join(error.format_message().split())
+        _fail(f"{said if said.endswith(('.', '?', '!')) else f'{said}.'}{_advice(error)}")
     except OnlookerError as error:
         _fail(in_flags(str(error)))
     except MemoryError:
@@ -58,7 +68,7 @@ def main() -> None:
         place = error.filename or "what is printed"
         _fail(f"{place}: cannot be read or written ({one_line(error)}): free some space there, or name another place")
     except (click.Abort, KeyboardInterrupt):
-        click.echo("onlooker: stopped", err=True)
+        say("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
 
 
@@ -67,18 +77,19 @@ def _show_warning(said: set[str], message: Warning | str, *_: object, **__: obje
     line = f"warning: {in_flags(str(message))}"
     if line not in said:
         said.add(line)
-        click.echo(line, err=True)
+        say(line, err=True)
 
 
 def _advice(error: click.ClickException) -> str:
     """Where to read on after a mistyped line."""
     if isinstance(error, click.NoSuchOption) and error.option_name == "--by":
-        return " Several learners in one file: onlooker report LOG --by COLUMN, or read_logs in Python."
+        ways = "onlooker diagnose LOG --by COLUMN, onlooker report LOG --by COLUMN, or read_logs in Python"
+        return f" Several learners in one file: {ways}."
     if isinstance(error, click.UsageError):
         return f" See {error.ctx.command_path if error.ctx else 'onlooker'} --help"
     return ""
 
 
 def _fail(message: str) -> None:
-    click.echo(f"onlooker: {message}", err=True)
+    say(f"onlooker: {message}", err=True)
     sys.exit(BAD_INPUT)

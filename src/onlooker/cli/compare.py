@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.parameters import FILE, method_names
 from onlooker.cli.targets import CHARTS, TABLES, check_target, write_charts
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from onlooker.observers.methods import Method
 
 
-@click.command()
+@click.command(short_help="Observers side by side, on LOG or a simulated log.")
 @click.argument("log", required=False, type=FILE)
 @click.option(
     "--observer",
@@ -67,8 +67,8 @@ def compare(
     from onlooker.study import study
 
     methods = _methods(names, everything=everything)
-    check_target("--out", out, TABLES)
-    check_target("--chart", chart, CHARTS)
+    check_target("--out", out, TABLES, log=log)
+    check_target("--chart", chart, CHARTS, log=log)
     observers = {method.title: method.make() for method in methods}
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
@@ -89,11 +89,11 @@ def compare(
     if as_json:
         print_json({"what": what, "assumed": assumed, "out": out, "chart": chart, **found.to_dict()})
         return
-    click.echo(what)
+    say(what)
     print_assumptions(assumed)
     print_comparison(found)
     for path in filter(None, (out, chart)):
-        click.echo(f"written: {path}")
+        say(f"written: {path}")
 
 
 def _methods(names: tuple[str, ...], *, everything: bool) -> tuple[Method, ...]:

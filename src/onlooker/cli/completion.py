@@ -10,13 +10,14 @@ from onlooker.cli.parameters import OneOf
 from onlooker.errors import InputError
 
 
-@click.command()
+@click.command(short_help="Print a script that completes commands on TAB.")
 @click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 @options.as_json
 def completion(shell: str, as_json: bool) -> None:
     """Print the script that has SHELL complete commands, options and file names on TAB.
 
-    The script asks onlooker itself for what may follow, so that it does not go out of date.
+    The script asks onlooker itself for what may follow, so that it does not go out of date. In a start-up file, give
+    the whole path of an onlooker that lives in an environment.
 
     Examples: eval "$(onlooker completion bash)" in ~/.bashrc; eval "$(onlooker completion zsh)" in ~/.zshrc, after
     compinit; onlooker completion fish > ~/.config/fish/completions/onlooker.fish

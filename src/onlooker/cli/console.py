@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -15,6 +19,57 @@ if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
     from onlooker.observers import Observer
     from onlooker.types import Progress
+
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What can command a terminal, end a line or turn the order of letters around; other letters are the user's."""
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print text: nothing in it can command a terminal, and on one long sentences end at its edge, between words."""
+    shown = _COMMANDS.sub("?", text)
+    stream = sys.stderr if err else sys.stdout
+    if stream is not None and stream.isatty():
+        width = _width(stream)
+        shown = "\n".join(wrapped(line, width) for line in shown.split("\n"))
+    click.echo(shown, err=err)
+
+
+def _width(terminal: TextIO) -> int:
+    """Columns of a terminal, which is not always that of the standard output."""
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or shutil.get_terminal_size().columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
+
+
+def wrapped(line: str, width: int) -> str:
+    r"""Break a sentence that is longer than a line; a table's row, which has gaps in it, is left alone.
+
+    Examples
+    --------
+    >>> wrapped("  the rounds cannot tell a from b", 24)
+    '  the rounds cannot tell\n    a from b'
+    >>> wrapped("price      0.125      2.31", 20)
+    'price      0.125      2.31'
+    """
+    text = line.lstrip(" ")
+    if len(line) <= width or "  " in text:
+        return line
+    indent = " " * (len(line) - len(text))
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+        expand_tabs=False,
+        replace_whitespace=False,
+    )
 
 
 @contextmanager
@@ -33,17 +88,56 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
 
 
 def prepare_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) -> None:
-    """Compile before anything is timed; only the first time is slow enough to be mentioned."""
-    from threading import Timer
+    """Compile before anything is timed or written; only the first time is mentioned."""
+    with _ended_by_interrupt():
+        _compile(dtype, observers)
 
-    from onlooker.compiling import compile_kernels
 
-    notice = Timer(3.0, click.echo, ["getting ready, some ten seconds the first time …"], {"err": True})
-    notice.start()
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """End at once on Ctrl-C: code that is being loaded or compiled may swallow the exception that it raises."""
+    import signal
+    import threading
+
+    in_background = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if in_background or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        say("onlooker: stopped", err=True)
+        os._exit(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _compile(dtype: str, observers: Iterable[Observer]) -> None:
+    """Compile, and say so once it takes some time."""
+    from threading import Event, Thread
+
+    from onlooker.compiling import compile_kernels, compiled
+
+    done, before = Event(), compiled()
+
+    def tell() -> None:
+        wait = 3.0
+        while not done.wait(wait):
+            if compiled() > before:
+                say("compiling once, some ten seconds …", err=True)
+                return
+            wait = 1.0
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
     try:
         compile_kernels(dtype, observers)
     finally:
-        notice.cancel()
+        done.set()
+        teller.join()
 
 
 def print_json(document: Any) -> None:
@@ -67,9 +161,9 @@ _MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself.
 def print_comparison(found: Comparison) -> None:
     """Print the table, what its columns mean, and what the observers said of their answers."""
     known = any(row.direction_error is not None for row in found.rows)
-    click.echo(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
+    say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
     if any(row.peak_mb is not None for row in found.rows):
-        click.echo(_MEMORY)
+        say(_MEMORY)
     _print_warnings(found.rows)
 
 
@@ -80,7 +174,7 @@ def _print_warnings(rows: Sequence[Row]) -> None:
         for text in row.warnings:
             said.setdefault(text, []).append(row.name)
     for text, names in said.items():
-        click.echo(f"warning ({'; '.join(names)}): {text}", err=True)
+        say(f"warning ({'; '.join(names)}): {text}", err=True)
 
 
 def _plain(value: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json
-from onlooker.cli.opening import open_log, open_scan
+from onlooker.cli.console import print_json, say
+from onlooker.cli.opening import open_log, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onlooker.log import BanditLog
 
 
-@click.command()
+@click.command(short_help="Write a log in another format.")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one a round.")
@@ -38,7 +38,7 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
     from onlooker.formats.registry import check_writable
 
     check_writable(target, long=as_long)
-    check_target("OUT", target)
+    check_target("OUT", target, log=source)
     counted: _Counted
     if columns["order_by"]:
         log, assumed = open_log(source, columns)
@@ -51,10 +51,8 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
         counts = {"rounds": counted.rounds, "arms": counted.rows, "features": counted.features}
         print_json({"in": source, "out": target, "assumed": assumed, **counts})
         return
-    click.echo(
-        f"{source} ({'; '.join(assumed)}) -> {target}: {counted.rounds} rounds, {counted.rows} offered arms, "
-        f"{counted.features} features"
-    )
+    say(f"{source} -> {target}: {counted.rounds} rounds, {counted.rows} offered arms, {counted.features} features")
+    print_assumptions(assumed)
 
 
 class _Counted:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar, say
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 
 
-@click.command()
+@click.command(short_help="Simulate a learner, recover what it learned, show how close.")
 @options.seed
 @click.option(
     "--rounds", "n_rounds", default=10_000, show_default=True, type=click.IntRange(min=100), help="Rounds, N."
@@ -41,10 +41,10 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
         made = {"learner": repr(learner), "n_rounds": n_rounds, "seed": seed, "out": out}
         print_json({**made, **found.comparison.to_dict(), "tracked": said})
         return
-    click.echo(f"{learner!r} played {n_rounds} rounds of 50 arms with 20 features (seed {seed}).")
-    click.echo("The observers saw its offers and picks, never a reward. How close did they come to what it learned?\n")
+    say(f"{learner!r} played {n_rounds} rounds of 50 arms with 20 features (seed {seed}).")
+    say("The observers saw its offers and picks, never a reward. How close did they come to what it learned?\n")
     print_comparison(found.comparison)
-    click.echo("\nWhat tracking says of the learner, from its picks alone:")
+    say("\nWhat tracking says of the learner, from its picks alone:")
     for words in said:
-        click.echo(f"  {words}")
-    click.echo(f"\nburn-in curves, and the way of the learner's estimate: {out}")
+        say(f"  {words}")
+    say(f"\nburn-in curves, and the way of the learner's estimate: {out}")

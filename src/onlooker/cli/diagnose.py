@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE, LEVEL
 from onlooker.errors import InputError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onlooker.log import BanditLog
 
 
-@click.command()
+@click.command(short_help="Whether and since when the learner behind LOG has settled.")
 @click.argument("log", type=FILE)
 @click.option(
     "--bins", default=10, show_default=True, type=click.IntRange(min=2), help="Equal stretches of time to compare."
@@ -52,9 +52,9 @@ def diagnose(
         print_json({"log": log, "by": by, "assumed": assumed, "diagnoses": diagnoses})
         return
     for name, one in found.items():
-        click.echo(f"{one!r}\n" if by is None else f"{by} {name}: {one!r}\n")
+        say(f"{one!r}\n" if by is None else f"{by} {name}: {one!r}\n")
     for name, rounds in logs.items():
-        click.echo(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
+        say(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
     print_assumptions(assumed)
 
 

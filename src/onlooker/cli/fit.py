@@ -9,23 +9,17 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json, progress_bar
+from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.engine import check_engine, engine_options, opened
 from onlooker.cli.opening import print_assumptions
-from onlooker.cli.parameters import FILE, LEVEL, Number, OneOf, words
+from onlooker.cli.parameters import FILE, LEVEL, OneOf
 from onlooker.cli.targets import check_target
-from onlooker.errors import InputError, OnlookerWarning
+from onlooker.errors import OnlookerWarning
 
 
-@click.command()
+@click.command(short_help="What the learner behind LOG values, with intervals.")
 @click.argument("log", type=FILE)
-@click.option(
-    "--burn-in",
-    default="auto",
-    show_default=True,
-    shell_complete=words("naive", "rule", "auto"),
-    help="naive, rule, auto, a number of rounds, or a fraction below 1.",
-)
+@options.burn_in
 @click.option(
     "--loss",
     default="softmax",
@@ -33,13 +27,7 @@ from onlooker.errors import InputError, OnlookerWarning
     type=OneOf(["softmax", "zero_one"]),
     help="zero_one counts missed picks (algorithm 1): a search, without intervals.",
 )
-@click.option(
-    "--l2",
-    default=1e-4,
-    show_default=True,
-    type=Number(min=0),
-    help="Penalty on the mean loss; 0 is maximum likelihood.",
-)
+@options.l2
 @click.option(
     "--covariance",
     default="sandwich",
@@ -73,13 +61,13 @@ def fit(
 
     Examples: onlooker fit log.parquet --out policy.json; onlooker fit 'day*.parquet' --memory-limit 800MB
     """
-    check_target("--out", out)
+    check_target("--out", out, log=log)
     check_engine(engine, address)
     from onlooker.observers import SuffixImitation
     from onlooker.observers.suffix_imitation import as_burn_in
 
     observer = SuffixImitation(
-        burn_in=as_burn_in(_parsed(burn_in), l2=l2), l2=l2, loss=loss, covariance=covariance, seed=seed
+        burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2), l2=l2, loss=loss, covariance=covariance, seed=seed
     )
     # The softmax fit is over before a bar could tell anything.
     watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
@@ -94,19 +82,8 @@ def fit(
     if as_json:
         print_json({"log": log, "out": out, "assumed": assumed, **summary.to_dict()})
         return
-    click.echo(f"{log}: {rounds!r}")
+    say(f"{log}: {rounds!r}")
     print_assumptions(assumed)
-    click.echo(str(summary))
+    say(str(summary))
     if out is not None:
-        click.echo(f"policy saved to {out}")
-
-
-def _parsed(burn_in: str) -> str | int | float:
-    if burn_in in {"naive", "rule", "auto"}:
-        return burn_in
-    try:
-        return int(burn_in) if burn_in.lstrip("+-").isdecimal() else float(burn_in)
-    except ValueError:
-        raise InputError(
-            f"--burn-in {burn_in}: use naive, rule, auto, a number of rounds, or a fraction below 1"
-        ) from None
+        say(f"policy saved to {out}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.checks import counted
+from onlooker.cli.console import say
 from onlooker.cli.wording import in_flags
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 
@@ -87,16 +89,18 @@ def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) ->
         "time": columns.get("order_by"),
     }
     known = ", ".join(f"{meaning} from {name!r}" for meaning, name in meanings.items() if name)
-    lines = [f"read as {found.name}" + (f": {known}" if known else "")]
+    guessed = found.guessed(Path(path)) if found.guessed is not None else []
+    written = f" with {' and '.join(guessed)}" if guessed else ""
+    lines = [f"read as {found.name}{written}" + (f": {known}" if known else "")]
     past = _outcomes(found, path, columns)
     if past:
         lines.append(f"read past: {', '.join(map(repr, past))}")
     if log.feature_names is not None:
         shown = ", ".join(map(repr, log.feature_names[:5]))
         more = f" and {len(log.feature_names) - 5} more" if len(log.feature_names) > 5 else ""
-        lines.append(f"{log.n_features} features: {shown}{more}")
+        lines.append(f"{counted(log.n_features, 'feature')}: {shown}{more}")
     else:
-        lines.append(f"{log.n_features} features without names")
+        lines.append(f"{counted(log.n_features, 'feature')} without names")
     for column, levels in (log.categories or {}).items():
         lines.append(f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}")
     return lines
@@ -134,4 +138,4 @@ def _left_out() -> Iterator[list[str]]:
 def print_assumptions(lines: list[str]) -> None:
     """Say on the terminal what was assumed."""
     for line in lines:
-        click.echo(f"  {line}")
+        say(f"  {line}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from onlooker.cli.parameters import FILE, Number, OneOf
+from onlooker.cli.parameters import FILE, Number, OneOf, words
 from onlooker.errors import InputError
 from onlooker.memory_limit import as_bytes, memory_limited
 
@@ -50,6 +50,18 @@ held_to = click.option(
     callback=_hold,
     expose_value=False,
     help="Peak memory, as in 800MB: LOG is refused where reading it and working on it would take more.",
+)
+L2 = 1e-4
+"""Penalty on the mean loss unless another is given."""
+burn_in = click.option(
+    "--burn-in",
+    default="auto",
+    show_default=True,
+    shell_complete=words("naive", "rule", "auto"),
+    help="naive, rule, auto, a number of rounds, or a fraction below 1.",
+)
+l2 = click.option(
+    "--l2", default=L2, show_default=True, type=Number(min=0), help="Penalty on the mean loss; 0 is maximum likelihood."
 )
 seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
 
@@ -99,6 +111,18 @@ def column_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def as_burn_in(burn_in: str) -> str | int | float:
+    """What `--burn-in` says: a rule by its name, a number of rounds, or a part of them."""
+    if burn_in in {"naive", "rule", "auto"}:
+        return burn_in
+    try:
+        return int(burn_in) if burn_in.lstrip("+-").isdecimal() else float(burn_in)
+    except ValueError:
+        raise InputError(
+            f"--burn-in {burn_in}: use naive, rule, auto, a number of rounds, or a fraction below 1"
+        ) from None
 
 
 def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:

@@ -11,34 +11,37 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 from onlooker.cli.wording import flag, in_flags
-from onlooker.errors import OnlookerWarning
+from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
     from onlooker.log import BanditLog
 
 
-@click.command()
+@click.command(short_help="All that can be told of LOG, on one HTML page.")
 @click.argument("log", type=FILE)
 @click.option(
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
 )
 @click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
+@options.burn_in
+@options.l2
 @options.held_to
 @options.column_options
 @options.as_json
-def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) -> None:
+def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json: bool, **columns: Any) -> None:
     """Write one HTML page about LOG: the verdict, what its learner values, when it settled, how to use the policy.
 
     The page is one file that opens offline, without scripts. It has names and weights in it, but no row of features.
 
     Examples: onlooker report log.parquet --out report.html; onlooker report visits.csv --round visit --chosen bought
     """
-    check_target("--out", out)
+    check_target("--out", out, log=log)
+    start = options.as_burn_in(burn_in)
     from dataclasses import asdict
 
     from onlooker.log_report import Input, Source, look_at, page_of, write_report
@@ -53,11 +56,16 @@ def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) ->
         assumed=tuple(assumed),
         warnings=tuple(told),
         command=shlex.join(["onlooker", *sys.argv[1:]]),
-        saving=_saving(log, by, next(iter(logs)), columns),
+        saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )
     for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
         prepare_kernels(dtype)
-    found = {name: look_at(rounds, watch=progress_bar) for name, rounds in logs.items()}
+    found = {}
+    for name, rounds in logs.items():
+        try:
+            found[name] = look_at(rounds, burn_in=start, l2=l2, watch=progress_bar)
+        except InputError as error:
+            raise InputError(f"{log}: {f'{by} {name}: ' if by is not None else ''}{error}") from error
     write_report(page_of(found, source), out)
     if as_json:
         learners = {name: one.to_dict() for name, one in found.items()}
@@ -65,12 +73,12 @@ def report(log: str, out: str, by: str | None, as_json: bool, **columns: Any) ->
         print_json(shared | (learners[""] if by is None else {"by": by, "learners": learners}))
         return
     for name, one in found.items():
-        click.echo(one.diagnosis.sentence if by is None else f"{by} {name}: {one.diagnosis.sentence}")
+        say(one.diagnosis.sentence if by is None else f"{by} {name}: {one.diagnosis.sentence}")
         for text in one.warnings:
-            click.echo(f"warning: {text}" if by is None else f"warning ({by} {name}): {text}", err=True)
-    click.echo(f"{log}:")
+            say(f"warning: {text}" if by is None else f"warning ({by} {name}): {text}", err=True)
+    say(f"{log}:")
     print_assumptions(assumed)
-    click.echo(f"report: {out}")
+    say(f"report: {out}")
 
 
 def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str], list[str]]:
@@ -87,7 +95,7 @@ def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[st
     return logs, assumed, [in_flags(str(one.message)) for one in caught if issubclass(one.category, OnlookerWarning)]
 
 
-def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> str:
+def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_in: str, l2: float) -> str:
     """Lines that save the policy: a command, or Python where a file holds several logs."""
     given = {option: value for option, value in columns.items() if value}
     if by is None:
@@ -95,6 +103,8 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> st
         for option, value in given.items():
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag(option), one]
+        words += [] if burn_in == "auto" else ["--burn-in", burn_in]
+        words += [] if l2 == options.L2 else ["--l2", repr(l2)]
         return f"$ {shlex.join(words)}"
     like = given.pop("like", None)
     arguments = [
@@ -104,11 +114,12 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any]) -> st
     ]
     if like is not None:
         arguments.append(f"like=LinearPolicy.load({like!r})")
+    settings = [f"burn_in={options.as_burn_in(burn_in)!r}", *([] if l2 == options.L2 else [f"l2={l2!r}"])]
     return "\n".join(
         (
             "from onlooker import LinearPolicy, SuffixImitation, read_logs",
             "",
             f"log = read_logs({', '.join(arguments)})[{name!r}]",
-            'SuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")',
+            f"SuffixImitation({', '.join(settings)}).fit(log).policy_.save('policy.json')",
         )
     )

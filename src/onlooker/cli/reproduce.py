@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json
+from onlooker.cli.console import prepare_kernels, print_json, say
 from onlooker.cli.engine import check_engine, engine_options
 from onlooker.cli.parameters import FOLDER, words
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onlooker.experiments.workers import WorkersOf
 
 
-@click.command()
+@click.command(short_help="Run the paper's experiments and judge its claims.")
 @click.option(
     "--figure",
     metavar="NAME",
@@ -88,10 +88,10 @@ def reproduce(
         print_json({"out": out, "page": str(found.page), "figures": [f.name for f in found.figures], "claims": rows})
         return
     for claim in whole:
-        click.echo(f"{claim.verdict:>13}  {claim.text}")
+        say(f"{claim.verdict:>13}  {claim.text}")
     tally = Counter(claim.verdict for claim in whole)
-    click.echo(f"\n{', '.join(f'{verdict}: {count}' for verdict, count in sorted(tally.items()))}")
-    click.echo(f"claims: {out}/claims.md; figures: {out}/figures; all on one page: {found.page}")
+    say(f"\n{', '.join(f'{verdict}: {count}' for verdict, count in sorted(tally.items()))}")
+    say(f"claims: {out}/claims.md; figures: {out}/figures; all on one page: {found.page}")
 
 
 def _workers_of(engine: str, address: str | None) -> WorkersOf:
@@ -109,8 +109,9 @@ def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json:
     if as_json:
         print_json(plan)
         return
-    click.echo(f"{plan['cells']} cells on {plan['workers']} workers: about {plan['minutes']:.0f} minutes")
-    click.echo(f"memory: about {plan['memory_mb']:.0f} MB; disk: about {plan['disk_mb']:.0f} MB")
+    minutes = "less than a minute" if plan["minutes"] < 1 else f"about {plan['minutes']:.0f} minutes"
+    say(f"{plan['cells']} cells on {plan['workers']} workers: {minutes}, if the machine stays as busy as it is")
+    say(f"memory: about {plan['memory_mb']:.0f} MB; disk: about {plan['disk_mb']:.0f} MB")
 
 
 @contextmanager

@@ -7,12 +7,12 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 
 
-@click.command()
+@click.command(short_help="Let a learner play; write its log without the rewards.")
 @options.simulation_options
 @options.seed
 @click.option("--out", required=True, type=FILE, metavar="FILE", help="Where to write the log (.parquet or .csv).")
@@ -67,7 +67,7 @@ def simulate(
     if as_json:
         print_json({"out": out, "truth": truth, **hidden})
         return
-    click.echo(f"{out}: {n_rounds} rounds of {player!r}, seed {seed}, without the rewards")
-    click.echo(f"a ridge estimate from its picks and rewards has direction error {error:.4f}")
+    say(f"{out}: {n_rounds} rounds of {player!r}, seed {seed}, without the rewards")
+    say(f"a ridge estimate from its picks and rewards has direction error {error:.4f}")
     if truth is not None:
-        click.echo(f"theta* is in {truth}")
+        say(f"theta* is in {truth}")

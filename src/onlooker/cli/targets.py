@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,10 @@ TABLES = (".csv",)
 """What a table can be written as."""
 
 
-def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = ()) -> None:
+def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *, log: str | None = None) -> None:
     """Refuse what could not be written, or would not be what its name says, before minutes are spent on it.
+
+    Nor may it be one of the files of `log`, which is a path or a pattern.
 
     Examples
     --------
@@ -33,6 +36,13 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = ()) ->
         raise InputError(f"{flag} {path}: cannot be written, name a file in a folder that exists")
     if suffixes and Path(path).suffix.lower() not in suffixes:
         raise InputError(f"{flag} {path}: is written as {' or '.join(suffixes)}, name such a file")
+    if log is not None and Path(path).exists() and any(Path(path).samefile(one) for one in _files(log)):
+        raise InputError(f"{flag} {path}: is the log itself, which would be lost: name another file")
+
+
+def _files(log: str) -> list[str]:
+    """The files that a path or a pattern stands for, as far as they exist."""
+    return [log] if Path(log).exists() else glob.glob(log)  # noqa: PTH207  a pattern may be absolute
 
 
 def write_charts(charts: Sequence[AnyChart], path: str) -> None:

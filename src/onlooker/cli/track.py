@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar
+from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE, LEVEL, Number, words
 from onlooker.cli.targets import CHARTS, check_target, write_charts
@@ -27,7 +27,7 @@ _KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
 _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
 
 
-@click.command()
+@click.command(short_help="Follow the learner behind LOG; how it explores.")
 @click.argument("log", type=FILE)
 @click.option(
     "--exploration",
@@ -61,7 +61,7 @@ def track(
     Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
     """
     for flag, path, suffixes in (("--out", out, ()), ("--state", state, ()), ("--chart", chart, CHARTS)):
-        check_target(flag, path, suffixes)
+        check_target(flag, path, suffixes, log=log)
     observer, before = _observer(state, exploration, ridge)
     if before and columns["like"] is None and observer.policy_.feature_names is not None:
         columns["like"] = observer.policy_
@@ -88,14 +88,14 @@ def track(
         written = {"out": out, "state": state, "chart": drawn}
         print_json({"log": log, "assumed": assumed, "rounds_before": before, **written, **summary.to_dict()})
         return
-    click.echo(f"{log}: {rounds!r}")
+    say(f"{log}: {rounds!r}")
     print_assumptions(assumed)
     if before:
-        click.echo(f"  goes on after {before} rounds kept in {state}")
+        say(f"  goes on after {before} rounds kept in {state}")
     _print(summary)
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
-            click.echo(f"{what} {path}")
+            say(f"{what} {path}")
 
 
 def _observer(state: str | None, exploration: str | None, ridge: float | None) -> tuple[TrackingObserver, int]:
@@ -136,7 +136,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
     if charts:
         write_charts(charts, path)
     else:
-        click.echo(f"warning: {path} is not drawn: no direction was found", err=True)
+        say(f"warning: {path} is not drawn: no direction was found", err=True)
     return bool(charts)
 
 
@@ -144,12 +144,15 @@ def _print(summary: TrackingSummary) -> None:
     """The answer in words, the families, the direction."""
     from onlooker.tracking_page import families_table
 
-    click.echo("\n" + "\n".join(summary.words) + "\n")
+    say("\n" + "\n".join(summary.words))
+    if summary.settled_round is not None:
+        say("(`onlooker diagnose` asks since when one policy foretells the picks, which may be another round.)")
+    say("")
     table = families_table(summary)
     lines = [tuple(column.title for column in table.columns), *table.text()]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for line in lines:
         cells = zip(line, widths, table.columns, strict=True)
         padded = [cell.rjust(width) if column.align == "right" else cell.ljust(width) for cell, width, column in cells]
-        click.echo("  ".join(padded).rstrip())
-    click.echo("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
+        say("  ".join(padded).rstrip())
+    say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))

@@ -125,6 +125,7 @@ class Diagnosis:
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
             if contrast is not None:
                 lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
+        lines += ["tests; a small p speaks against what is tested"] if self.tests else []
         lines += [
             f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, "
             f"p {p_words(test.p_value, test.least_p)}"

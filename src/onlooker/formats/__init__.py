@@ -51,7 +51,11 @@ def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = N
     >>> log.feature_names, log.chosen, log.round_ids
     (('price', 'hours'), array([1, 0]), array([7, 8]))
     """
-    source = Path(path)
+    try:
+        source = Path(path)
+    except TypeError:
+        kind = type(path).__name__
+        raise InputError(f"a {kind} is not a path: pass a file's name, or a table to BanditLog.from_frame") from None
     with memory_limited(_as_limit(memory_limit)), named(source, "read"):
         found = find_format(source)
         check_options(found, columns)

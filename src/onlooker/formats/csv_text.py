@@ -53,7 +53,8 @@ def check_commas(column: Any, name: str) -> None:
     if has_mark(column, ","):
         comma = pc.index(pc.match_substring(column, ","), value=True).as_py()
         found = column[comma].as_py()[:40]
-        remedy = "write numbers with points, not commas, or name it as a category"
+        alike = "in all columns alike and without thousands separators"
+        remedy = f"write numbers with points, not commas, {alike}, or name it as a category"
         raise InputError(f"column {name!r}, {place(comma)} is {found!r}: {remedy}")
 
 

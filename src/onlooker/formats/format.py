@@ -75,6 +75,8 @@ class Format:
     """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
     columns: Callable[[Path], list[str]] | None = None
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
+    guessed: Callable[[Path], list[str]] | None = None
+    """What was guessed of how a file is written, in words; None where there is nothing to guess."""
     folder: bool = False
     """Whether such a log may be a folder; `recognises` is asked about every folder."""
 

@@ -48,6 +48,7 @@ def long_format(
     suffixes: tuple[str, ...],
     source: Callable[[Path], Source],
     write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None,
+    guessed: Callable[[Path], list[str]] | None = None,
 ) -> Format:
     """The format of files that `source` opens and `write_parts` writes."""
 
@@ -107,6 +108,7 @@ def long_format(
         scan=scan,
         write_parts=write_parts,
         columns=lambda path: source(path).names,
+        guessed=guessed,
     )
 
 

@@ -17,6 +17,7 @@ from onlooker.formats.compressed import head, open_for_arrow
 from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
+from onlooker.grouping import odd_pick
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
 from onlooker.one_line import one_line
@@ -106,10 +107,7 @@ class CsvSource:
             if not pa.types.is_string(field.type) or field.name in {*self._texts(columns), *self._led}:
                 continue
             if field.name == columns.chosen and (row := stray(batch[field.name], self._decimal_mark)) >= 0:
-                found = batch[field.name][row].as_py()[:40]
-                raise InputError(
-                    f"column {field.name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for others"
-                )
+                raise odd_pick(field.name, row, batch[field.name][row].as_py()[:40])
             if field.name not in columns.keys:
                 check_commas(batch[field.name], field.name)
                 if columns.named is None:
@@ -182,6 +180,12 @@ class CsvSource:
         import pyarrow.csv as pc
 
         return pc.ConvertOptions(column_types=types, include_columns=included or [], decimal_point=self._decimal_mark)
+
+    @property
+    def guessed(self) -> list[str]:
+        """How it is written, where that is not the usual way."""
+        parted = {";": ["semicolons"], "\t": ["tabs"]}.get(self._delimiter, [])
+        return [*parted, *(["decimal commas"] if self._decimal_mark == "," else [])]
 
     @property
     def _decimal_mark(self) -> str:
@@ -265,8 +269,11 @@ def _unreadable(error: Exception) -> InputError:
     return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
 
 
-FORMAT = long.long_format(name="long CSV", suffixes=(".csv",), source=CsvSource, write_parts=write_parts)
-GZIPPED = long.long_format(
-    name="long CSV", suffixes=(".csv.gz",), source=CsvSource, write_parts=partial(write_parts, compress=True)
-)
-TABBED = long.long_format(name="long CSV", suffixes=(".tsv", ".tsv.gz"), source=CsvSource, write_parts=None)
+def _guessed(path: Path) -> list[str]:
+    return CsvSource(path).guessed
+
+
+_long_csv = partial(long.long_format, name="long CSV", source=CsvSource, guessed=_guessed)
+FORMAT = _long_csv(suffixes=(".csv",), write_parts=write_parts)
+GZIPPED = _long_csv(suffixes=(".csv.gz",), write_parts=partial(write_parts, compress=True))
+TABBED = _long_csv(suffixes=(".tsv", ".tsv.gz"), write_parts=None)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.categories import Categories, Encoding, as_categories
-from onlooker.encoding import level_counts, tell_unseen
+from onlooker.encoding import check_gaps, level_counts, tell_unseen
 from onlooker.errors import InputError
 from onlooker.formats.format import named
 from onlooker.formats.id_columns import IdKind
@@ -126,9 +126,10 @@ class LongScan:
             check_text(table)
             for name in ids:
                 self._kinds[name].see(table[name].combine_chunks())
-            for name, counts in levels.items():
-                if name in wanted or len(counts) <= MANY:
-                    counts.update(level_counts(table[name], name, row, part=True))
+            counted = [name for name, counts in levels.items() if name in wanted or len(counts) <= MANY]
+            check_gaps(table, counted, row, part=True)
+            for name in counted:
+                levels[name].update(level_counts(table[name], name))
             for name, seen in falls.items():
                 seen.see(table[name].combine_chunks())
             row += len(batch)

@@ -45,11 +45,11 @@ class Found:
     diagnosis: Diagnosis
     """Whether and since when the learner has settled."""
     policy: LinearPolicy
-    """What suffix imitation recovered, with its burn-in chosen by held-out picks."""
+    """What suffix imitation recovered, with its burn-in chosen by held-out picks unless one was asked for."""
     summary: Summary
     """Its coefficients with their intervals."""
     curve: HeldOutCurve | None
-    """What the burn-in was chosen by; None where the log is too short."""
+    """What a burn-in is chosen by; None where the log is too short."""
     agreement: tuple[Stretch, ...]
     """The policy's agreement over time."""
     tracking: TrackingObserver
@@ -68,7 +68,7 @@ class Found:
         if self.summary.shrinkage > 0.05:
             said.append(
                 f"the penalty shortens theta by about {self.summary.shrinkage:.0%}, and intervals are for the "
-                "shortened one: compare directions"
+                "shortened one: compare directions, or set l2 to 0"
             )
         return tuple(dict.fromkeys(said))
 
@@ -91,10 +91,16 @@ class Found:
         }
 
 
-def look_at(log: BanditLog, *, watch: Watch = lambda _: nullcontext()) -> Found:
+def look_at(
+    log: BanditLog,
+    *,
+    burn_in: str | float = "auto",
+    l2: float = 1e-4,
+    watch: Watch = lambda _: nullcontext(),
+) -> Found:
     """Diagnose a log, recover the policy behind it, follow its learner.
 
-    Warnings are kept in what is found, not given.
+    Warnings are kept in what is found, not given. `burn_in` and `l2` are those of `SuffixImitation`.
 
     Examples
     --------
@@ -109,9 +115,11 @@ def look_at(log: BanditLog, *, watch: Watch = lambda _: nullcontext()) -> Found:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnlookerWarning)
         with watch("choosing the burn-in") as progress:
-            curve = HeldOut(progress=progress).curve(rounds)
-        # The same as burn_in="auto", whose candidates were fitted a moment ago.
-        observer = SuffixImitation(burn_in=0 if curve is None else curve.start).fit(rounds)
+            curve = HeldOut(l2=l2, progress=progress).curve(rounds)
+        if burn_in == "auto":
+            # Its candidates were fitted a moment ago.
+            burn_in = 0 if curve is None else curve.start
+        observer = SuffixImitation(burn_in=burn_in, l2=l2).fit(rounds)
         with watch("diagnosing"):
             diagnosis = diagnose(rounds)
         with watch("tracking") as progress:

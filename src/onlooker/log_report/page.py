@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -58,7 +59,7 @@ def page_of(found: Mapping[str, Found], source: Source) -> Page:
     if source.by is None:
         return Page(
             title=f"What the learner behind {source.name} values",
-            lead=f"{first.diagnosis.sentence}\n\n{_largest(first)}",
+            lead=f"{first.diagnosis.sentence}\n\n{_surest(first)}",
             warnings=(*source.warnings, *first.warnings),
             sections=(*sections_of(first), *ending),
         )
@@ -76,13 +77,15 @@ def page_of(found: Mapping[str, Found], source: Source) -> Page:
     )
 
 
-def _largest(found: Found) -> str:
-    """The largest weights in a sentence."""
+def _surest(found: Found) -> str:
+    """The weights that stand out most from their errors, in a sentence; the largest where no error is known."""
     summary = found.summary
-    ranked = by_size(summary.coefficients)
+    known = [c for c in summary.coefficients if math.isfinite(c.z)]
+    ranked = sorted(known, key=lambda c: -abs(c.z)) if known else by_size(summary.coefficients)
+    most = "surest" if known else "largest"
     shown = ", ".join(f"{ends_of(c.name, 40)} ({c.estimate:+.3g})" for c in ranked[:3])
     rounds = f"Recovered from {summary.n_rounds:,} rounds after a burn-in of {summary.burn_in:,}"
-    return f"{rounds}. The largest of its {len(ranked):,} weights: {shown}."
+    return f"{rounds}. The {most} of its {len(summary.coefficients):,} weights: {shown}."
 
 
 def _verdicts(found: Mapping[str, Found], by: str) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker.categories import Encoding
+from onlooker.checks import counted
 from onlooker.diagnosis import Test
 from onlooker.diagnosis.result import p_words
 from onlooker.held_out import TOLERANCE, HeldOutCurve
@@ -149,21 +150,24 @@ def agreement_chart(found: Found, marks: tuple[Mark, ...]) -> Chart:
 def burn_in_section(found: Found) -> Section:
     """How much of the beginning was thrown away, and why."""
     title, curve, n_rounds = "How much of the beginning to leave out", found.curve, found.log.n_rounds
+    burn_in = found.summary.burn_in
+    left = counted(burn_in, "round") if burn_in else "nothing"
+    asked = f" The weights above leave {left} out, as was asked for."
     if curve is None:
-        return Section(title=title, text="The log is too short to tell, so that all of it was kept.")
-    kept = (
-        "nothing was left out" if not curve.start else f"the first {curve.start:,} of {n_rounds:,} rounds were left out"
-    )
+        kept = asked if burn_in else " All of it was kept."
+        return Section(title=title, text=f"The log is too short to tell.{kept}")
+    kept = "to keep everything" if not curve.start else f"{curve.start:,} of {n_rounds:,} rounds"
     text = (
         "Early picks are exploration. A policy was fitted to what follows each of these burn-ins, without some late "
-        "rounds, which it then had to foretell: a small loss is good. The shortest burn-in was taken whose loss is not "
+        "rounds, which it then had to foretell: a small loss is good. The shortest burn-in is best whose loss is not "
         f"clearly above the smallest ({TOLERANCE:g} standard errors, drawn as a band): {kept}. No reward is needed."
+        f"{asked if burn_in != curve.start else ''}"
     )
-    return Section(title=title, text=text, charts=(burn_in_chart(curve),))
+    return Section(title=title, text=text, charts=(burn_in_chart(curve, burn_in),))
 
 
-def burn_in_chart(curve: HeldOutCurve) -> Chart:
-    """Loss on the held-out rounds after each burn-in."""
+def burn_in_chart(curve: HeldOutCurve, burn_in: int) -> Chart:
+    """Loss on the held-out rounds after each burn-in; `burn_in` is the one that the weights come from."""
     reach = TOLERANCE * curve.errors
     low, high = curve.losses - reach, curve.losses + reach
     return Chart(
@@ -172,7 +176,7 @@ def burn_in_chart(curve: HeldOutCurve) -> Chart:
         y_label="mean loss of a pick",
         series=(Series("after this burn-in", curve.burn_ins.astype(np.float64), curve.losses, low=low, high=high),),
         levels=(Level("smallest", float(curve.losses[curve.best])),),
-        marks=(Mark("chosen", float(curve.start)),),
+        marks=(Mark("chosen", float(burn_in)),),
     )
 
 
