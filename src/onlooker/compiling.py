@@ -1,4 +1,4 @@
-"""Compiling the kernels ahead of use: once per machine, kept on disk by numba."""
+"""Compiling the kernels ahead of use: once per machine, kept on disk."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@
 from math import log, sqrt
 
 import numpy as np
-from numba import njit
 
 from onlooker.kernels.beliefs import most_arms, weigh
+from onlooker.kernels.kept import kept
 from onlooker.types import Features, Index, Matrix, Vector
 
-_compiled = njit(nogil=True, cache=True, error_model="numpy")
+_compiled = kept(error_model="numpy")
 
 
 @_compiled

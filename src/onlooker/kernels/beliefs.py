@@ -9,14 +9,14 @@ Sums are taken in the order that is written: the same features in single and in 
 from math import exp, log, sqrt
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.types import Features, Index, Matrix, Vector
 
 FLUSH = -45.0
 """Scores this far below the round's best have probability below 3e-20: beyond double precision, so they are skipped."""
 
-_compiled = njit(nogil=True, cache=True, error_model="numpy")
+_compiled = kept(error_model="numpy")
 
 
 @_compiled

@@ -1,13 +1,13 @@
 """Bring freshly drawn feature rows to norm at most one."""
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.types import Features
 
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@kept(fastmath={"reassoc", "contract"})
 def scale_rows(features: Features) -> None:
     """Divide every row by `max(1, norm)`, in place."""
     for row in range(features.shape[0]):

@@ -7,8 +7,8 @@ its inverse (Sherman and Morrison) and, for Thompson sampling, one of its Choles
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.types import Features, Index, Matrix, Vector
 
 OPTIMISTIC, SAMPLING, SOFTMAX, MIXING = range(4)
@@ -32,8 +32,8 @@ class State(NamedTuple):
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call. Features may be
 # float32, sums never are.
-_sums = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-_compiled = njit(nogil=True, cache=True)
+_sums = kept(fastmath={"reassoc", "contract"})
+_compiled = kept()
 
 
 @_sums

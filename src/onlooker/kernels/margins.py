@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.types import Features, Index, Matrix, Vector
 
 LIVE = 128
@@ -69,8 +69,8 @@ class Scratch(NamedTuple):
     """How much of its variance is lost then."""
 
 
-_sums = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
-_compiled = njit(nogil=True, cache=True)
+_sums = kept(fastmath={"reassoc", "contract"})
+_compiled = kept()
 
 
 @_sums

@@ -7,8 +7,8 @@ are compared with the pick (`x - x_pick`), which leaves the loss unchanged and k
 from math import log
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.kernels.prefetching import prefetch
 from onlooker.types import Features, Index, Matrix, Vector
 
@@ -25,7 +25,7 @@ AHEAD, LINE = 8192, 64
 """Bytes between what is being scored and what is asked for meanwhile, and in a line of the cache."""
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = kept(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

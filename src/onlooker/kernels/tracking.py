@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.kernels.margins import Belief, Model, all_arms, beats_all, fill_values, inner, room, same_row, times
 from onlooker.types import Features, Index, Matrix, Vector
 
@@ -13,7 +13,7 @@ BINS = 10
 CHECKED = 4
 """In every so many rounds the predicted probability is held against the pick."""
 
-_compiled = njit(nogil=True, cache=True)
+_compiled = kept()
 
 
 @_compiled

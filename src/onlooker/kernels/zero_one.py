@@ -8,13 +8,13 @@ leave one arc or nothing.
 from math import atan2, pi
 
 import numpy as np
-from numba import njit
 
+from onlooker.kernels.kept import kept
 from onlooker.types import Features, Index, Vector
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
 # No fused products: of parallel vectors the two halves of a cross product must cancel.
-_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+_compiled = kept(error_model="numpy", fastmath={"reassoc", "nsz"})
 
 
 @_compiled
