@@ -25,7 +25,7 @@ ALLOWED = {
     "clusters/shares.py": OWN_PROCESSES,
     "experiments/cluster_workers.py": OWN_PROCESSES,
     "experiments/workers.py": OWN_PROCESSES,
-    "kernels/kept.py": "code that numba compiled, beside the modules that it was compiled from or where its settings say",
+    "kernels/kept.py": "code that numba compiled, beside its source or where numba is told to",
 }
 """Modules that may pickle, and why; none of them opens a file that a user names."""
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml"}
