@@ -28,6 +28,14 @@ def slow(number, log, seconds):
     return {"rows": [{"number": number}]}
 
 
+def busy(number, log, seconds):
+    note(log, f"{os.getpid()}:{number}")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(100_000))
+    return {"rows": [{"number": number}]}
+
+
 def fail(number, bad):
     if number in bad:
         if number == 0:

@@ -10,7 +10,7 @@ import pytest
 from onlooker.errors import OnlookerError
 from onlooker.experiments.cluster_workers import ClusterWorkers
 from onlooker.experiments.runner import Task, run_tasks
-from runner_tasks import fail, notes, slow
+from runner_tasks import busy, fail, notes, slow
 
 from .conftest import wait_for
 
@@ -24,14 +24,16 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*.json")}
 
 
-def test_a_killed_worker_costs_its_task_and_nothing_else(tmp_path, on_cluster):
+@pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hanging"])
+def test_a_lost_worker_costs_its_task_and_nothing_else(tmp_path, on_cluster, blow, monkeypatch):
+    monkeypatch.setattr("onlooker.clusters.link.SILENCE", 5.0)
     log = tmp_path / "log.txt"
     tasks = [Task(f"t{n}", {"number": n, "log": str(log), "seconds": 0.4}) for n in range(6)]
     settings = {"schema": 1}
 
     def kill():
         wait_for(lambda: len(notes(log)) >= 3, 60)
-        os.kill(int(notes(log)[-1].split(":")[0]), signal.SIGKILL)
+        os.kill(int(notes(log)[-1].split(":")[0]), blow)
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -40,6 +42,15 @@ def test_a_killed_worker_costs_its_task_and_nothing_else(tmp_path, on_cluster):
     assert len(notes(log)) in {6, 7}
     assert found == run_tasks(slow, tasks, tmp_path / "here", settings=settings, workers=2)
     assert files_in(tmp_path / "cluster") == files_in(tmp_path / "here")
+
+
+@pytest.mark.parametrize("task", [slow, busy])
+def test_a_long_task_is_not_taken_for_a_hanging_one(tmp_path, on_cluster, task, monkeypatch):
+    monkeypatch.setattr("onlooker.clusters.link.SILENCE", 5.0)
+    log = tmp_path / "log.txt"
+    tasks = [Task("t0", {"number": 0, "log": str(log), "seconds": 8.0})]
+    run_tasks(task, tasks, tmp_path / "cluster", settings={}, workers=1, hire=on_cluster)
+    assert len(notes(log)) == 1
 
 
 def test_what_fails_is_told_and_the_rest_is_kept(tmp_path, on_cluster):

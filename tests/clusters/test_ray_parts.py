@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,18 @@ def test_workers_that_are_killed_are_replaced_and_only_their_parts_done_again(pa
     for pid in set(parts.run(process)):
         os.kill(pid, signal.SIGKILL)
     assert list(parts.run(rounds)) == expected(scan)
+
+
+def test_a_worker_that_hangs_is_given_up(cluster, scan, monkeypatch):
+    monkeypatch.setattr("onlooker.clusters.link.SILENCE", 5.0)
+    with RayParts(scan, address=cluster, workers=2) as parts:
+        stopped = next(iter(parts.run(process)))
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            assert list(parts.run(rounds)) == expected(scan)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(stopped, signal.SIGKILL)
 
 
 def test_files_that_cannot_be_read(parts, scan):

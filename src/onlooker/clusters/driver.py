@@ -5,6 +5,7 @@ It joins or starts a cluster, starts workers, and passes calls and answers on. I
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -23,6 +24,12 @@ from onlooker.clusters.messages import Answered, Call, Closed, Event, Hire, Hire
 _STORE_BYTES = 256 << 20
 """For results on their way, on a cluster of our own. Logs are never kept there."""
 _PARTING_SECONDS = 10.0
+_PULSE = "pulse"
+"""Signs of life have a thread of their own in a worker."""
+
+
+class Tick:
+    """Some time has passed."""
 
 
 class Driver:
@@ -30,9 +37,10 @@ class Driver:
 
     def __init__(self) -> None:
         self._actors: dict[tuple[int, int], Any] = {}
+        self._asked: dict[tuple[int, int], tuple[float, Any]] = {}
         self.folder = ""
         """For the files of a cluster on this machine."""
-        self.events: SimpleQueue[Event | Request | None] = SimpleQueue()
+        self.events: SimpleQueue[Event | Request | Tick | None] = SimpleQueue()
         """What happened, here or there, one after the other; None at the end."""
 
     def open(self, wanted: Open) -> Event:
@@ -64,10 +72,12 @@ class Driver:
         """Start a worker; one that dies is not started again unless asked for."""
         import ray
 
-        worker = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0)(Host)
+        worker = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_PULSE: 1})(Host)
         actor = worker.remote(wanted.maker, str(Path.cwd()))
         # Whoever was in its place before is gone.
-        self._actors.pop((wanted.seat, wanted.life - 1), None)
+        before = wanted.seat, wanted.life - 1
+        self._actors.pop(before, None)
+        self._asked.pop(before, None)
         self._actors[wanted.seat, wanted.life] = actor
         place = wanted.seat, wanted.life
         self._when_done(actor.hello.remote(), place, lambda version: Hired(*place, version))
@@ -77,6 +87,23 @@ class Driver:
         place = wanted.seat, wanted.life
         answer = self._actors[place].call.remote(wanted.payload)
         self._when_done(answer, place, lambda payload: Answered(*place, wanted.number, payload))
+
+    def ask(self, place: tuple[int, int]) -> None:
+        """Ask a worker that has started for a sign of life."""
+        if (actor := self._actors.get(place)) is not None:
+            self._asked[place] = time.monotonic(), actor.pulse.options(concurrency_group=_PULSE).remote()
+
+    def check(self, silence: float) -> None:
+        """End the workers that have been silent for so many seconds, and ask the others again."""
+        import ray
+
+        for place, (since, answer) in list(self._asked.items()):
+            if ray.wait([answer], timeout=0)[0]:
+                self.ask(place)
+            elif time.monotonic() - since > silence:
+                del self._asked[place]
+                ray.kill(self._actors[place])
+                self.events.put(Lost(*place, f"no sign of life for {silence:g} s"))
 
     def _when_done(self, reference: Any, place: tuple[int, int], event: Any) -> None:
         def note(future: Any) -> None:
@@ -88,18 +115,23 @@ class Driver:
 
 def serve(connection: Connection) -> None:
     """Do what is asked for until there is nobody to ask."""
-    driver = Driver()
+    driver, silence = Driver(), math.inf
     threading.Thread(target=_listen, args=(connection, driver), daemon=True).start()
     while (event := driver.events.get()) is not None:
         match event:
             case Open():
-                driver.folder = event.folder
+                driver.folder, silence = event.folder, event.silence
                 driver.events.put(driver.open(event))
+                threading.Thread(target=_tick, args=(driver, silence / 6), daemon=True).start()
+            case Tick():
+                driver.check(silence)
             case Hire():
                 driver.hire(event)
             case Call():
                 driver.call(event)
             case _:
+                if isinstance(event, Hired):
+                    driver.ask((event.seat, event.life))
                 # Nobody may be there to listen: that is noticed where requests are read.
                 with suppress(OSError):
                     connection.send(event)
@@ -108,6 +140,12 @@ def serve(connection: Connection) -> None:
     ray.shutdown()
     remove_folder(driver.folder)
     os._exit(0)
+
+
+def _tick(driver: Driver, seconds: float) -> None:
+    while True:
+        time.sleep(seconds)
+        driver.events.put(Tick())
 
 
 def _listen(connection: Connection, driver: Driver) -> None:

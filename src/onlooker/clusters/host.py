@@ -45,6 +45,9 @@ class Host:
         """Version of onlooker here."""
         return version("onlooker")
 
+    def pulse(self) -> None:
+        """A sign of life, given while a call is under way, too."""
+
     def call(self, payload: bytes) -> bytes:
         """Call the object; whatever goes wrong is an answer, too."""
         with warnings.catch_warnings(record=True) as caught:

@@ -23,6 +23,8 @@ from onlooker.threads import n_threads
 
 OPEN_SECONDS = 60.0
 """How long a cluster may take to start or to be joined."""
+SILENCE = 60.0
+"""Seconds that a worker may give no sign of life: a stopped process, a machine that swaps or was cut off."""
 _KNOCK_SECONDS = 5.0
 _PARTING_SECONDS = 15.0
 _RECONNECT_SECONDS = 10
@@ -63,7 +65,7 @@ class Link:
         self._close = weakref.finalize(self, _part, self._connection, process, self.folder)
         try:
             number = n_threads() if workers is None and address is None else workers
-            self.workers = self._opened(Open(address, number, self.folder))
+            self.workers = self._opened(Open(address, number, self.folder, SILENCE))
         except BaseException:
             self.close()
             raise

@@ -17,6 +17,8 @@ class Open:
     """How many workers there will be; None for one a core of the cluster."""
     folder: str
     """For the files of a cluster on this machine."""
+    silence: float
+    """Seconds without a sign of life after which a worker is given up."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Lost:
-    """A worker has died, or could not be started."""
+    """A worker has died, fell silent, or could not be started."""
 
     seat: int
     life: int
