@@ -65,16 +65,25 @@ def test_signatures_kept_at_the_same_moment_are_not_mixed_up(tmp_path):
             assert [files.load(key) for key in ("one", "two")] == ["code of one", "code of two"]
 
 
-@pytest.mark.parametrize("keep", [1.0, 0.9, 0.5, 0.0])
-def test_a_damaged_file_is_compiled_anew(folder, keep):
+def damages(whole):
+    for part in (0.0, 0.3, 0.9, 1.0):
+        end = int(len(whole) * part)
+        yield whole[:end]
+        yield whole[:end] + bytes(len(whole) - end)
+        # A hole, as of a block that never reached the disk.
+        yield whole[:end] + bytes(16) + whole[end + 16 :]
+
+
+def test_a_damaged_file_is_compiled_anew(folder):
     kept()(double)(2.0)
     (path,) = kernel_files(folder)
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(len(whole) * keep)] + (b"\0" * 64 if keep < 1 else b""))
-    again = kept()(double)
-    assert again(2.0) == 4.0
-    assert len(again.stats.cache_misses) == (keep < 1)
-    assert path.read_bytes()[:64] == whole[:64]
+    for damaged in damages(whole):
+        path.write_bytes(damaged)
+        again = kept()(double)
+        assert again(2.0) == 4.0
+        assert len(again.stats.cache_misses) == (damaged != whole)
+        assert kept()(double)(2.0) == 4.0
 
 
 def test_another_key_or_source_under_the_same_name_is_not_taken(tmp_path, monkeypatch):
@@ -94,13 +103,30 @@ def test_an_edit_of_any_kernel_counts(folder, monkeypatch):
     seen.add(sources(folder))
     (folder / "c.py").write_text("")
     seen.add(sources(folder))
+    (folder / ".#c.py").symlink_to("nowhere")
+    seen.add(sources(folder))
     assert len(seen) == 3
 
     kept()(double)(2.0)
+    monkeypatch.setattr(module, "_FOLDER", folder)
     monkeypatch.setattr(module, "_KERNELS", sources(folder))
     edited = kept()(double)
     edited(2.0)
     assert sum(edited.stats.cache_misses.values()) == 1
+
+
+def test_what_was_edited_meanwhile_is_not_kept(folder, monkeypatch):
+    one = kept()(double)
+    monkeypatch.setattr(module, "_FOLDER", folder)
+    assert one(2.0) == 4.0
+    assert not kernel_files(folder)
+
+
+def test_sources_that_are_not_files(folder, monkeypatch):
+    assert sources(folder) == ""
+    monkeypatch.setattr(module, "_KERNELS", "")
+    assert kept()(double)(2.0) == 4.0
+    assert not kernel_files(folder)
 
 
 def test_a_full_disk_stops_nobody(folder, monkeypatch):

@@ -96,7 +96,7 @@ def test_a_job_that_kills_its_workers_fails_and_the_others_do_not():
         lambda request: lost(request) if isinstance(request, Call) and pickle.loads(request.payload) == (3,) else None
     )
     found = run(cluster)
-    assert found.pop(3).error == "its worker died 3 times, perhaps for lack of memory"
+    assert found.pop(3).error == "its worker died 3 times, perhaps for lack of memory (signal 9)"
     assert results(found) == {n: 2 * n for n in (0, 1, 2, 4, 5)}
 
 

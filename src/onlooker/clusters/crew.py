@@ -160,7 +160,7 @@ class Crew:
             if deaths[id(job)] < DEATHS:
                 waiting.appendleft(job)
                 return
-            answer = Answer(error=f"its worker died {DEATHS} times, perhaps for lack of memory")
+            answer = Answer(error=f"its worker died {DEATHS} times, perhaps for lack of memory ({event.why[:300]})")
         if job is not None:
             yield Done(job=job, answer=answer, seconds=took)
 

@@ -99,11 +99,19 @@ class Driver:
 
         for place, (since, answer) in list(self._asked.items()):
             if ray.wait([answer], timeout=0)[0]:
-                self.ask(place)
+                try:
+                    ray.get(answer)
+                except Exception as error:  # noqa: BLE001 - whatever it was, the worker is gone
+                    self._lose(place, one_line(error))
+                else:
+                    self.ask(place)
             elif time.monotonic() - since > silence:
-                del self._asked[place]
                 ray.kill(self._actors[place])
-                self.events.put(Lost(*place, f"no sign of life for {silence:g} s"))
+                self._lose(place, f"no sign of life for {silence:g} s")
+
+    def _lose(self, place: tuple[int, int], why: str) -> None:
+        del self._asked[place]
+        self.events.put(Lost(*place, why))
 
     def _when_done(self, reference: Any, place: tuple[int, int], event: Any) -> None:
         def note(future: Any) -> None:

@@ -7,6 +7,7 @@ import pickle
 import traceback
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -40,6 +41,8 @@ class Host:
             os.chdir(folder)
         self._maker = maker
         self._work: Callable[..., Any] | None = None
+        # Ray's own thread may have too small a stack to compile on.
+        self._thread = ThreadPoolExecutor(1)
 
     def hello(self) -> str:
         """Version of onlooker here."""
@@ -50,6 +53,9 @@ class Host:
 
     def call(self, payload: bytes) -> bytes:
         """Call the object; whatever goes wrong is an answer, too."""
+        return self._thread.submit(self._called, payload).result()
+
+    def _called(self, payload: bytes) -> bytes:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", OnlookerWarning)

@@ -23,8 +23,11 @@ from onlooker.threads import n_threads
 
 OPEN_SECONDS = 60.0
 """How long a cluster may take to start or to be joined."""
-SILENCE = 60.0
-"""Seconds that a worker may give no sign of life: a stopped process, a machine that swaps or was cut off."""
+SILENCE = 300.0
+"""Seconds that a worker may give no sign of life: a stopped process, a machine that swaps or was cut off.
+
+A library that computes without giving the interpreter's lock away looks the same.
+"""
 _KNOCK_SECONDS = 5.0
 _PARTING_SECONDS = 15.0
 _RECONNECT_SECONDS = 10

@@ -19,19 +19,19 @@ from numba.core.serialize import dumps
 from onlooker.errors import InputError
 from onlooker.files import write_bytes
 
+_DIGEST = hashlib.sha256().digest_size
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def sources(folder: Path) -> str:
-    """A digest of the modules in a folder."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
-        source = path.read_bytes()
-        digest.update(f"{path.name} {len(source)} ".encode() + source)
-    return digest.hexdigest()
+    """A digest of the modules in a folder; empty if there are none."""
+    # Names with a point in front are an editor's own.
+    found = {path.name: path.read_bytes() for path in sorted(folder.glob("[!.]*.py"))}
+    return hashlib.sha256(repr(found).encode()).hexdigest() if found else ""
 
 
-_KERNELS = sources(Path(__file__).parent)
+_FOLDER = Path(__file__).parent
+_KERNELS = sources(_FOLDER)
 """Of all kernels, as they are compiled into one another."""
 
 
@@ -40,7 +40,7 @@ def kept(**options: Any) -> Callable[[F], F]:
 
     def compiled(function: F) -> F:
         dispatcher: Any = numba.njit(nogil=True, **options)(function)
-        # Where no folder can be written to, every process compiles for itself.
+        # Where no folder can be written to, or no source be read, every process compiles for itself.
         with suppress(RuntimeError):
             dispatcher._cache = _Cache(function)  # noqa: SLF001 - numba has no public way to choose the files
         return dispatcher  # type: ignore[no-any-return]
@@ -65,14 +65,20 @@ class KernelFiles:
 
     def save(self, key: object, data: object) -> None:
         """Keep what was compiled for `key`."""
-        write_bytes(self._path(key), dumps((self.source, key, data)))
+        content = dumps((self.source, key, data))
+        write_bytes(self._path(key), hashlib.sha256(content).digest() + content)
 
     def load(self, key: object) -> object:
         """What was compiled for `key`; None if that has to be done."""
         try:
-            source, owner, data = pickle.loads(self._path(key).read_bytes())
-        except Exception:  # noqa: BLE001 - damaged bytes raise anything
+            file = self._path(key).read_bytes()
+        except OSError:
             return None
+        digest, content = file[:_DIGEST], file[_DIGEST:]
+        # What the disk damaged could be run, and crash.
+        if hashlib.sha256(content).digest() != digest:
+            return None
+        source, owner, data = pickle.loads(content)
         return data if (source, owner) == (self.source, key) else None
 
     def flush(self) -> None:
@@ -81,7 +87,8 @@ class KernelFiles:
             path.unlink(missing_ok=True)
 
     def _path(self, key: object) -> Path:
-        digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        # Another numba's file might not even load.
+        digest = hashlib.sha256(repr((numba.__version__, key)).encode()).hexdigest()[:16]
         return self.base.with_name(f"{self.base.name}.{digest}.nbc")
 
 
@@ -89,11 +96,16 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     """What numba asks for compiled code."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not _KERNELS:
+            raise RuntimeError("the kernels' sources are not files")
         super().__init__(function)
         base = Path(self._impl.locator.get_cache_path()) / self._impl.filename_base
-        self._cache_file = KernelFiles(base, (numba.__version__, self._impl.locator.get_source_stamp(), _KERNELS))
+        self._cache_file = KernelFiles(base, (self._impl.locator.get_source_stamp(), _KERNELS))
 
     def save_overload(self, signature: object, compiled: object) -> None:
         """Keep what was compiled, if the disk allows it; if not, it is compiled again the next time."""
+        # Edited while this process runs: what was compiled may be of the old source, the new, or both.
+        if sources(_FOLDER) != _KERNELS:
+            return
         with suppress(OSError, InputError):
             super().save_overload(signature, compiled)
