@@ -419,3 +419,82 @@ def test_one_feature_has_a_sign():
     assert observer.settled_round_ is not None
     short = TrackingObserver(checkpoints=[]).fit(simulate(Environment(3, 5, seed=1), LinUCB(), 500, seed=1).log)
     assert "no earlier checkpoint" in short.summary().words[1]
+
+
+SIZES = np.array([1.0, 5000.0, 1.0, 0.01, 300.0])
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """A log whose learner saw features of one size, and which was written down in units of all kinds."""
+    played = simulate(Environment(5, 10, seed=3, dtype="float64"), LinTS(), 2500, seed=3)
+    log = played.log
+    names = [f"x{j}" for j in range(5)]
+    return played, BanditLog(log.features * SIZES, log.offsets, log.chosen, feature_names=names)
+
+
+def test_features_of_different_size_are_counted_in_their_own_units(uneven):
+    played, log = uneven
+    plain, observer = TrackingObserver().fit(played.log), TrackingObserver().fit(log)
+    assert plain.units_ is None
+    assert observer.exploration_.name == plain.exploration_.name == "TS"
+    best = direction_error(plain.theta_, played.theta_star)
+    assert direction_error(observer.theta_ * SIZES, played.theta_star) < best + 0.01
+    assert direction_error(observer.path_.theta[-1] * SIZES, plain.path_.theta[-1]) < 0.02
+    errors = np.sqrt(np.diag(observer.covariance_)) * SIZES / np.linalg.norm(observer.theta_ * SIZES)
+    expected = np.sqrt(np.diag(plain.covariance_)) / np.linalg.norm(plain.theta_)
+    np.testing.assert_allclose(errors, expected, rtol=0.35)
+    assert observer.score(log) == pytest.approx(plain.score(played.log), abs=0.01)
+    chances = observer.predict_proba(log)
+    np.testing.assert_allclose(np.add.reduceat(chances, log.offsets[:-1]), 1.0)
+    assert np.mean(np.abs(chances - plain.predict_proba(played.log))) < 0.02
+    assert observer.units_.tolist() == [1.0, 4096.0, 1.0, 2.0**-7, 256.0]
+    assert "('x3' in units of 0.0078125, 'x1' of 4096)" in str(observer.summary())
+    assert "differ in size" not in str(plain.summary())
+
+
+def test_units_are_those_of_one_fit_however_the_rounds_come(uneven, tmp_path):
+    _, log = uneven
+    whole = TrackingObserver().fit(log)
+    order = [3, 0, 4, 1, 2]
+    turned = BanditLog(
+        log.features[:, order], log.offsets, log.chosen, feature_names=[log.feature_names[j] for j in order]
+    )
+    parts = TrackingObserver().fit(log[:700]).partial_fit(turned[700:1500])
+    parts.save(tmp_path / "state.json")
+    parts = TrackingObserver.load(tmp_path / "state.json").partial_fit(log[1500:])
+    np.testing.assert_array_equal(parts.units_, whole.units_)
+    np.testing.assert_array_equal(parts.theta_, whole.theta_)
+    np.testing.assert_array_equal(parts.path_.theta, whole.path_.theta)
+    assert parts.settled_round_ == whole.settled_round_
+    np.testing.assert_allclose(
+        parts.predict_proba(turned).reshape(-1, 10), whole.predict_proba(log).reshape(-1, 10), rtol=1e-12
+    )
+
+
+def test_a_state_without_units(uneven, tmp_path):
+    played, _ = uneven
+    path = tmp_path / "state.json"
+    TrackingObserver().fit(played.log[:2200]).save(path)
+    document = json.loads(path.read_text())
+    del document["monitor"]["follower"]["units"]
+    path.write_text(json.dumps(document))
+    later = TrackingObserver.load(path).partial_fit(played.log[2200:])
+    np.testing.assert_array_equal(later.theta_, TrackingObserver().fit(played.log).theta_)
+    document["monitor"]["follower"]["units"] = [1.0, 0.0, 1.0, 1.0, 1.0]
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="a unit is not above 0"):
+        TrackingObserver.load(path)
+
+
+@pytest.mark.parametrize("alone", [0, 1])
+def test_every_second_round_without_a_choice(alone):
+    log = simulate(Environment(5, 10, seed=3), LinUCB(), 1500, seed=3).log
+    halves = [log[t : t + 1] for t in range(log.n_rounds)]
+    rows = [half.chosen_rows if t % 2 == alone else np.arange(10) for t, half in enumerate(halves)]
+    features = np.concatenate([half.features[row] for half, row in zip(halves, rows, strict=True)])
+    chosen = [0 if len(row) == 1 else int(half.chosen[0]) for half, row in zip(halves, rows, strict=True)]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    with pytest.warns(OneArmRoundsWarning):
+        observer = TrackingObserver().fit(BanditLog(features, offsets, chosen))
+    assert observer.summary().foreseen > 0.8

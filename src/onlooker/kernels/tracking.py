@@ -11,7 +11,7 @@ from onlooker.types import Features, Index, Matrix, Vector
 BINS = 10
 """Of the predicted probability, in the tally that checks it."""
 CHECKED = 4
-"""In every so many rounds the predicted probability is held against the pick."""
+"""At every so many choices the predicted probability is held against the pick."""
 
 _compiled = kept()
 
@@ -77,26 +77,25 @@ def follow(
     features: Features,
     offsets: Index,
     chosen: Index,
-    start: int,
-    stop: int,
     model: Model,
-    before: int,
+    choices: int,
     belief: Belief,
     log_probabilities: Vector,
     lapses: Vector,
     tally: Matrix,
 ) -> None:
-    """Follow the learner through the rounds `start` to `stop - 1`, which are its rounds `before + start` and on.
+    """Follow the learner through some rounds, before which it had so many `choices` of more than one arm.
 
-    Fills for each of them, counted from 0, the log-probability of its pick given all earlier ones and the probability
-    that it was a lapse. In every CHECKED-th round `tally`, shape (4, BINS), takes in the probability p of the best arm
-    or those like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
+    Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was a
+    lapse. At every CHECKED-th choice `tally`, shape (4, BINS), takes in the probability p of the best arm or those like
+    it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
     """
-    at = room(offsets, start, stop, features.shape[1])
-    for t in range(start, stop):
+    at = room(offsets, 0, len(chosen), features.shape[1])
+    for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         best = fill_values(features, first, pick, model, belief, at.values[:n_arms], at.reaches[:n_arms])
-        checked = (before + t) % CHECKED == 0 and n_arms > 1
+        checked = choices % CHECKED == 0 and n_arms > 1
+        choices += n_arms > 1
         if checked and best != pick:
             probability, _, twins = beats_all(features, first, n_arms, best, model, belief, at)
             hit = 1.0 if twins > 1 and same_row(features, first + best, first + pick) else 0.0
@@ -107,23 +106,21 @@ def follow(
         kept = (1.0 - model.lapse) * probability / twins
         total = kept + model.lapse / n_arms
         weight = kept / total if total > 0.0 else 0.0
-        log_probabilities[t - start] = math.log(max(total, 1e-300))
-        lapses[t - start] = 1.0 - weight
+        log_probabilities[t] = math.log(max(total, 1e-300))
+        lapses[t] = 1.0 - weight
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
         _move(features, first + pick, belief)
 
 
 @_compiled
-def pick_probabilities(
-    features: Features, offsets: Index, start: int, stop: int, model: Model, belief: Belief, probabilities: Vector
-) -> None:
-    """Fill how probable every arm of the rounds is as the learner's next pick, from the first round's first row on."""
-    at = room(offsets, start, stop, features.shape[1])
-    for t in range(start, stop):
+def pick_probabilities(features: Features, offsets: Index, model: Model, belief: Belief, probabilities: Vector) -> None:
+    """Fill how probable every arm of the rounds is as the learner's next pick."""
+    at = room(offsets, 0, len(offsets) - 1, features.shape[1])
+    for t in range(len(offsets) - 1):
         first, n_arms = offsets[t], offsets[t + 1] - offsets[t]
         best = fill_values(features, first, -1, model, belief, at.values[:n_arms], at.reaches[:n_arms])
-        these = probabilities[first - offsets[start] : first - offsets[start] + n_arms]
+        these = probabilities[first : first + n_arms]
         total = all_arms(features, first, best, model, belief, at, these)
         for arm in range(n_arms):
             kept = these[arm] / total if total > 0.0 else 1.0 / n_arms

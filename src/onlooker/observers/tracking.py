@@ -31,6 +31,7 @@ from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
+from onlooker.tracking.follower import in_units
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.tracking.variation import untold
@@ -82,6 +83,10 @@ class TrackingObserver(Observer):
         The learner's own estimate at checkpoints, with standard errors.
     settled_round_
         Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
+    units_
+        What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
+        not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
+        are. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
     warnings_
@@ -105,6 +110,7 @@ class TrackingObserver(Observer):
     """
 
     covariance_: Matrix
+    units_: Vector | None
     exploration_: Exploration
     evidence_: dict[str, float]
     fits_: bool
@@ -155,10 +161,13 @@ class TrackingObserver(Observer):
         places = self._fitted().positions(as_log(log, "predict_proba"))
         follower = self._monitor.follower
         model, belief = follower.assumption.model(), follower.belief_at(places)
+        units = None if follower.units is None else follower.units[places]
 
         def of(block: tuple[int, int]) -> Vector:
-            found = np.empty(int(log.offsets[block[1]] - log.offsets[block[0]]))
-            pick_probabilities(log.features, log.offsets, *block, model, belief, found)
+            part = log[block[0] : block[1]]
+            found = np.empty(len(part.features))
+            features = part.features if units is None else in_units(part.features, units)
+            pick_probabilities(features, part.offsets, model, belief, found)
             return found
 
         return np.concatenate([np.empty(0), *ordered_map(of, ragged.blocks(log.offsets, log.n_features))])
@@ -183,6 +192,7 @@ class TrackingObserver(Observer):
             settled_round=self.settled_round_,
             n_checkpoints=len(self.path_.rounds),
             scale=length,
+            units=None if self.units_ is None else tuple(self.units_.tolist()),
             warnings=self.warnings_,
         )
 
@@ -254,8 +264,9 @@ class TrackingObserver(Observer):
         steps = [*follower.path, follower.here()]
         self._monitor = monitor
         constant, tangled = untold(monitor.information)
-        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.belief.mean), *self._named)
+        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
         self.covariance_ = follower.covariance
+        self.units_ = follower.units
         self._told = ~(constant | tangled)
         self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
@@ -263,7 +274,7 @@ class TrackingObserver(Observer):
         self.fits_ = self.misfit_ <= max(MISFIT, 4 * error)
         ended = bool(follower.path) and follower.path[-1].n_rounds == follower.n_rounds
         self.path_ = Path.of(follower.path if ended else steps)
-        self.settled_round_ = settled_round(follower.path if ended else steps)
+        self.settled_round_ = settled_round(follower.path if ended else steps, follower.units)
         self.n_rounds_ = follower.n_rounds
         self.n_choices_ = follower.n_choices
         self._warn(list(self._findings(monitor)), stacklevel=3)

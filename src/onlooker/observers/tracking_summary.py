@@ -56,6 +56,8 @@ class TrackingSummary:
     """How many estimates were compared."""
     scale: float
     """Length of theta in units of the reward noise; picks tell it only roughly, so it has no interval."""
+    units: tuple[float, ...] | None = None
+    """What the features were counted in while they were followed; None if that was as they are."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
 
@@ -70,19 +72,20 @@ class TrackingSummary:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The answers, a sentence each: how it explores, whether it has settled."""
-        return (self._exploring(), self._settling())
+        """The answers, a sentence each: how it explores, whether it has settled, what it was taken to see."""
+        return (self._exploring(), self._settling(), *self._counting())
 
     def __repr__(self) -> str:
         width = max([7, *(len(c.name) for c in self.coefficients)])
-        percent = f"{100 * self.level:g}%"
+        percent, form = f"{100 * self.level:g}%", ".4f" if self.units is None else ".4g"
         lines = [
             f"{self.n_rounds} rounds followed; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest",
             *self.words,
             f"{'feature':<{width}} {'direction':>12} {'std. error':>12} {'z':>8}   {percent} interval",
         ]
         lines += [
-            f"{c.name:<{width}} {c.estimate:>12.4f} {c.standard_error:>12.4f} {c.z:>8.2f}   [{c.low:.4f}, {c.high:.4f}]"
+            f"{c.name:<{width}} {c.estimate:>12{form}} {c.standard_error:>12{form}} {c.z:>8.2f}   "
+            f"[{c.low:{form}}, {c.high:{form}}]"
             for c in self.coefficients
         ]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
@@ -110,6 +113,14 @@ class TrackingSummary:
         if self.settled_round <= 1:
             return "No movement of its estimate can be told from the noise of the picks."
         return f"Its estimate has not moved beyond its own noise since about round {self.settled_round}."
+
+    def _counting(self) -> list[str]:
+        if self.units is None:
+            return []
+        sizes = {c.name: unit for c, unit in zip(self.coefficients, self.units, strict=True)}
+        least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+        ends = f"{least!r} in units of {sizes[least]:g}, {most!r} of {sizes[most]:g}"
+        return [f"Its features differ in size, so it was taken to count each in units of its own ({ends})."]
 
 
 CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}

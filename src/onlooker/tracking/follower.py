@@ -14,7 +14,7 @@ from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
-from onlooker.types import Index, Matrix, Progress, Vector
+from onlooker.types import Features, Index, Matrix, Progress, Vector
 
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Belief
@@ -47,6 +47,8 @@ class Follower:
     """How well the likeliest arm was predicted, as in `onlooker.kernels.tracking.follow`, one table per epoch."""
     checkpoints: tuple[int, ...] | None = None
     """Rounds after which to keep the estimate; None is the default schedule."""
+    units: Vector | None = None
+    """What the features are counted in, each in its own; None takes them as they are. The belief is in these."""
     path: list[Checkpoint] = field(default_factory=list)
     n_rounds: int = 0
     n_choices: int = 0
@@ -59,7 +61,13 @@ class Follower:
     """How many of the choices were lapses, in expectation."""
 
     @classmethod
-    def start(cls, assumption: Assumption, n_features: int, checkpoints: tuple[int, ...] | None = None) -> Follower:
+    def start(
+        cls,
+        assumption: Assumption,
+        n_features: int,
+        checkpoints: tuple[int, ...] | None = None,
+        units: Vector | None = None,
+    ) -> Follower:
         """Know nothing yet."""
         from onlooker.kernels.margins import Belief
         from onlooker.kernels.tracking import BINS
@@ -72,50 +80,53 @@ class Follower:
             prior_inverse=unit / assumption.precision,
             largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
         )
-        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints)
+        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units)
 
     def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
         from onlooker.kernels.tracking import follow
 
-        model, done = self.assumption.model(), 0
+        model, done, choices = self.assumption.model(), 0, log.n_arms > 1
         probabilities, lapses = np.empty(log.n_rounds), np.empty(log.n_rounds)
         while done < log.n_rounds:
             if self.n_rounds % BLOCK == 0:
                 self._refresh()
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
             stop = min(done + ahead, log.n_rounds)
+            block = log[done:stop]
             follow(
-                log.features,
-                log.offsets,
-                log.chosen,
-                done,
-                stop,
+                block.features if self.units is None else in_units(block.features, self.units),
+                block.offsets,
+                block.chosen,
                 model,
-                self.n_rounds - done,
+                self.n_choices,
                 self.belief,
                 probabilities[done:stop],
                 lapses[done:stop],
                 self.tally[_epoch(self.n_rounds)],
             )
             self.n_rounds += stop - done
+            self.n_choices += int(np.count_nonzero(choices[done:stop]))
             done = stop
             if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
                 self.path.append(self.here())
             if progress is not None:
                 progress(done, log.n_rounds)
-        choices = log.n_arms > 1
         sizes, which = np.unique(log.n_arms, return_inverse=True)
         chances = np.array([-math.log(size) for size in sizes.tolist()])[which]
         self.evidence = _added(self.evidence, probabilities)
         self.chance = _added(self.chance, chances)
         self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
-        self.n_choices += int(np.count_nonzero(choices))
 
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
         turn = self._turn()
-        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T)
+        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T, self.units)
+
+    @property
+    def theta(self) -> Vector:
+        """Mean of theta*, of the features as they are."""
+        return self.belief.mean if self.units is None else self.belief.mean / self.units
 
     @property
     def second_moment(self) -> float:
@@ -125,8 +136,9 @@ class Follower:
 
     @property
     def covariance(self) -> Matrix:
-        """Of theta* around the mean: what the picks leave open, and what the learner itself does not know."""
-        return self.belief.spread + self.belief.prior_inverse
+        """Of theta* around its mean: what the picks leave open, and what the learner itself does not know."""
+        found = self.belief.spread + self.belief.prior_inverse
+        return found if self.units is None else found / np.outer(self.units, self.units)
 
     @property
     def foreseen(self) -> float:
@@ -174,6 +186,7 @@ class Follower:
             "belief": {name: getattr(self.belief, name).tolist() for name in self.belief._fields},
             "tally": self.tally.tolist(),
             "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
+            "units": None if self.units is None else self.units.tolist(),
             "path": [one.to_dict() for one in self.path],
             **{name: getattr(self, name) for name in _COUNTS},
         }
@@ -192,6 +205,12 @@ class Follower:
                     raise ValueError("a covariance has negative variances")
         if (arrays["largest"] <= 0).any() or not (np.array(values["tally"]) >= 0).all():
             raise ValueError("a bound or a count is negative")
+        # States from before there were units have none.
+        units = values.get("units")
+        with within("units"):
+            units = None if units is None else finite_like(arrays["mean"], units)
+            if units is not None and (units <= 0).any():
+                raise ValueError("a unit is not above 0")
         with within("path"):
             path = [Checkpoint.from_dict(one) for one in values["path"]]
             for one in path:
@@ -202,6 +221,7 @@ class Follower:
             belief=type(fresh.belief)(**arrays),
             tally=finite_like(fresh.tally, values["tally"]),
             checkpoints=fresh.checkpoints,
+            units=units,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),
             n_choices=as_whole(values["n_choices"], "n_choices"),
@@ -209,6 +229,14 @@ class Follower:
             chance=as_number(values["chance"], "chance"),
             lapses=as_number(values["lapses"], "lapses"),
         )
+
+
+def in_units(features: Features, units: Vector) -> Features:
+    """Features counted in other units; powers of two leave every digit as it is."""
+    found: Features = features / units.astype(features.dtype)
+    # As those of logs are: kernels are compiled for either.
+    found.setflags(write=False)
+    return found
 
 
 def _added(total: float, values: Vector) -> float:

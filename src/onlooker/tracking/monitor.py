@@ -18,10 +18,10 @@ from onlooker.errors import InputError
 from onlooker.log import BanditLog, feature_labels
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Follower, finite_like
+from onlooker.tracking.follower import Follower, finite_like, in_units
 from onlooker.tracking.path import as_checkpoints
 from onlooker.tracking.tuning import Tuned, mean_square, tune
-from onlooker.tracking.variation import uniform_p_value, within_rounds
+from onlooker.tracking.variation import own_units, uniform_p_value, within_rounds
 from onlooker.types import Matrix, Progress
 
 DECIDING = 2000
@@ -105,6 +105,9 @@ class Monitor:
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
         score, self.information = within_rounds(log)
+        units = own_units(log)
+        if units is not None:
+            log = BanditLog(in_units(log.features, units), log.offsets, log.chosen)
         self.uniform = uniform_p_value(score, self.information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
@@ -112,7 +115,7 @@ class Monitor:
             self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
         else:
             self.tuned = tune(log, self.families, ridge=self.ridge)
-        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints)
+        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""

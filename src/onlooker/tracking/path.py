@@ -27,17 +27,21 @@ class Checkpoint:
     standard_error: Vector
     """Of each coordinate of its direction."""
     noise: tuple[float, float]
-    """Trace of the covariance of theta's direction, and of that covariance's square."""
+    """Trace of the covariance of theta's direction, features in the units that they were followed in, and of that
+    covariance's square."""
 
     @classmethod
-    def of(cls, n_rounds: int, theta: Vector, covariance: Matrix) -> Checkpoint:
-        """From mean and covariance."""
-        turned = direction_covariance(theta, covariance)
+    def of(cls, n_rounds: int, theta: Vector, covariance: Matrix, units: Vector | None = None) -> Checkpoint:
+        """From mean and covariance, in which the features are counted in `units`; the noise stays in those."""
+        noise = turned = direction_covariance(theta, covariance)
+        if units is not None:
+            theta, covariance = theta / units, covariance / np.outer(units, units)
+            turned = direction_covariance(theta, covariance)
         return cls(
             n_rounds=n_rounds,
             theta=theta,
             standard_error=np.sqrt(np.maximum(np.diag(turned), 0.0)),
-            noise=(float(np.trace(turned)), float(np.sum(turned * turned))),
+            noise=(float(np.trace(noise)), float(np.sum(noise * noise))),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,16 +129,16 @@ def direction_covariance(theta: Vector, covariance: Matrix) -> Matrix:
     return turned
 
 
-def settled_round(checkpoints: Sequence[Checkpoint], level: float = 0.95) -> int | None:
+def settled_round(checkpoints: Sequence[Checkpoint], units: Vector | None = None, level: float = 0.95) -> int | None:
     """Rounds after which the estimate's direction no longer differs from its last beyond the noise of both.
 
     None if it still moved at the last checkpoint before the end. Movement is told from noise by a chi-square test on
-    the squared distance, its degrees of freedom after Satterthwaite.
+    the squared distance, its degrees of freedom after Satterthwaite. Features are counted in `units`.
     """
     from scipy.special import chdtri
 
-    last = checkpoints[-1]
-    end = _unit(last.theta)
+    last, weights = checkpoints[-1], 1.0 if units is None else units
+    end = _unit(last.theta * weights)
     settled = None
     for one in reversed(checkpoints[:-1]):
         trace, square = one.noise
@@ -143,7 +147,7 @@ def settled_round(checkpoints: Sequence[Checkpoint], level: float = 0.95) -> int
         if square > 0.0:
             freedom = trace**2 / square
             bound *= float(chdtri(freedom, 1 - level)) / freedom
-        if float(np.sum((_unit(one.theta) - end) ** 2)) > bound:
+        if float(np.sum((_unit(one.theta * weights) - end) ** 2)) > bound:
             break
         settled = one.n_rounds
     return settled

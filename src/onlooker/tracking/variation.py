@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,19 +13,52 @@ from onlooker.types import Matrix, Vector
 
 FLAT = 1e-8
 """Variation below this fraction of the largest counts as none."""
+UNEQUAL = 64.0
+"""Features that differ in size by more than this are counted in units of their own."""
 
 
 def within_rounds(log: BanditLog) -> tuple[Vector, Matrix]:
     """Picked features less their round's mean, summed; and the features' covariance within a round, summed."""
     score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
+    for rows, part in _differences(log):
+        score += rows[part.chosen_rows].sum(axis=0)
+        information += (rows / np.repeat(part.n_arms, part.n_arms)[:, None]).T @ rows
+    return score, information
+
+
+def _differences(log: BanditLog) -> Iterator[tuple[Matrix, BanditLog]]:
+    """Features less their round's mean, and the rounds that they are of, some at a time."""
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
         rows = part.features.astype(np.float64)
         n_arms = part.n_arms
         rows -= np.repeat(np.add.reduceat(rows, part.offsets[:-1]) / n_arms[:, None], n_arms, axis=0)
-        score += rows[part.chosen_rows].sum(axis=0)
-        information += (rows / np.repeat(n_arms, n_arms)[:, None]).T @ rows
-    return score, information
+        yield rows, part
+
+
+def own_units(log: BanditLog) -> Vector | None:
+    """Units in which features are of about one size, and arms of length one; None if they are of one size as they are.
+
+    The size of a feature is that of its differences within a round where it differs: a rare one is not small. Units are
+    powers of two.
+
+    Examples
+    --------
+    >>> features = np.tile(np.eye(3), (10, 1)) * [1, 5000, 1]
+    >>> own_units(BanditLog.from_dense(features.reshape(10, 3, 3), np.zeros(10, dtype=int))).tolist()
+    [1.0, 4096.0, 1.0]
+    """
+    squares, fourths = np.zeros(log.n_features), np.zeros(log.n_features)
+    for rows, _ in _differences(log):
+        squares += (rows**2).sum(axis=0)
+        fourths += (rows**4).sum(axis=0)
+    varies = squares > 1e-24 * squares.max(initial=0.0)
+    sizes = np.sqrt(fourths[varies] / squares[varies])
+    if not varies.any() or sizes.max() <= UNEQUAL * sizes.min():
+        return None
+    units = np.ones(log.n_features)
+    units[varies] = 2.0 ** np.round(np.log2(sizes * np.sqrt(len(sizes))))
+    return units
 
 
 def uniform_p_value(score: Vector, information: Matrix) -> float:
