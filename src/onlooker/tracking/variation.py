@@ -46,7 +46,7 @@ def own_units(log: BanditLog) -> Vector | None:
     --------
     >>> features = np.tile(np.eye(3), (10, 1)) * [1, 5000, 1]
     >>> own_units(BanditLog.from_dense(features.reshape(10, 3, 3), np.zeros(10, dtype=int))).tolist()
-    [1.0, 4096.0, 1.0]
+    [0.5, 2048.0, 0.5]
     """
     squares, fourths = np.zeros(log.n_features), np.zeros(log.n_features)
     for rows, _ in _differences(log):
@@ -57,7 +57,8 @@ def own_units(log: BanditLog) -> Vector | None:
     if not varies.any() or sizes.max() <= UNEQUAL * sizes.min():
         return None
     units = np.ones(log.n_features)
-    units[varies] = 2.0 ** np.round(np.log2(sizes * np.sqrt(len(sizes))))
+    # Of normal differences, the size is the deviation times the root of 3.
+    units[varies] = 2.0 ** np.round(np.log2(sizes * np.sqrt(len(sizes) / 3)))
     return units
 
 
