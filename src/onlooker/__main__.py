@@ -1,6 +1,17 @@
-"""`python -m onlooker` is the same as the command."""
+"""The command, `python -m onlooker` too: Ctrl-C ends it quietly from its first moment on, while it is imported."""
 
-from onlooker.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from onlooker.cli import main as run
+    except KeyboardInterrupt:
+        sys.stderr.write("onlooker: stopped\n")
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

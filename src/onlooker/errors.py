@@ -29,6 +29,14 @@ class TimesOutOfOrderWarning(OnlookerWarning):
     """A column that looks like a time is out of order, and nobody asked to sort by it."""
 
 
+class RoundsOutOfOrderWarning(OnlookerWarning):
+    """Rounds are numbered one after the other, but not in the order in which they stand in the table."""
+
+
+class OnlyOnPicksWarning(OnlookerWarning):
+    """A feature differs from 0 in picked rows only: what came of a pick would foretell it without fail."""
+
+
 class MixedFeatureWarning(OnlookerWarning):
     """A feature is a number in some places and text in others, so it became a number and a category besides."""
 

@@ -26,9 +26,10 @@ from onlooker.encoding import (
     place,
     some,
 )
-from onlooker.errors import ColumnsLeftOutWarning, InputError
+from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlyOnPicksWarning
 from onlooker.grouping import group_rounds, in_time, picks
-from onlooker.moments import Falls, as_times, may_be_time, tell_falls
+from onlooker.moments import Counts, Falls, as_times, may_be_time, tell_falls, tell_rounds
+from onlooker.ragged import blocks
 from onlooker.types import Features, Ids, Index
 
 _REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
@@ -41,6 +42,12 @@ ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 
 _AMOUNT = re.compile(r"\s*[+-]?(?:[$€£¥]\s*[+-]?[\d.,' ]+|[\d.,' ]+\s*[$€£¥%])\s*")
 """A number with a currency or a per cent sign."""
+
+_GROUPED = re.compile(r"\s*[+-]?\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*)?(?:[.,]\d+)?\s*")
+"""A number whose thousands may be apart."""
+
+_SURPRISE = 20.0
+"""How improbable it is, as a logarithm, that a feature falls on picks alone by chance."""
 
 MANY = 10_000
 """Levels beyond which nobody counts them."""
@@ -172,7 +179,7 @@ def parts_of_table(
     free = columns.like is None
     rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
     ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
-    return Parts(
+    parts = Parts(
         features=grouping.in_order(rows),
         offsets=grouping.offsets,
         chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by),
@@ -183,6 +190,41 @@ def parts_of_table(
         times=times,
         by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
     )
+    if not adjacent:
+        if columns.order_by is None and _miscounted(parts):
+            tell_rounds(columns.round)
+        tell_only_on_picks(parts)
+    return parts
+
+
+def _miscounted(parts: Parts) -> bool:
+    """Whether rounds are numbered and out of order, those of each learner by themselves."""
+    import pyarrow as pa
+
+    if parts.round_ids.dtype.kind not in "iu":
+        return False
+    learners = [slice(None)] if parts.by is None else [parts.by == one for one in dict.fromkeys(parts.by.tolist())]
+    for learner in learners:
+        counts = Counts()
+        counts.see(pa.array(parts.round_ids[learner]))
+        if counts.found:
+            return True
+    return False
+
+
+def tell_only_on_picks(parts: Parts) -> None:
+    """Warn of features that differ from 0 in picked rows only, more often than chance would have it."""
+    picked = parts.features[parts.offsets[:-1] + parts.chosen] != 0
+    left = np.count_nonzero(picked, axis=0)
+    for start, stop in blocks(parts.offsets, parts.features.shape[1]):
+        rows = parts.features[parts.offsets[start] : parts.offsets[stop]]
+        left -= np.count_nonzero(rows, axis=0)
+    surprise = np.log(np.diff(parts.offsets)) @ picked
+    found = [parts.feature_names[j] for j in np.flatnonzero((left == 0) & (surprise > _SURPRISE))]
+    if found:
+        what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
+        message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
+        warnings.warn(message, OnlyOnPicksWarning, stacklevel=3)
 
 
 def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
@@ -276,11 +318,21 @@ def _is_skipped(name: str, columns: Columns) -> bool:
     return name in columns.keys or is_outcome(name) or ROW_NUMBER.fullmatch(name) is not None
 
 
+def _apart(levels: Mapping[str, int]) -> bool:
+    """Whether text is nothing but numbers, some of which have their thousands apart."""
+    if len(levels) < 3:
+        return False
+    found = [_GROUPED.fullmatch(level) for level in levels]
+    return all(found) and any(one is not None and one["mark"] for one in found)
+
+
 def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:
     """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
     categories = {*(columns.categories or ())}
     for name, found in levels.items():
-        if len(found) > MOST_LEVELS and name not in categories and all(map(_AMOUNT.fullmatch, found)):
+        if name not in categories and (
+            (len(found) > MOST_LEVELS and all(map(_AMOUNT.fullmatch, found))) or _apart(found)
+        ):
             raise InputError(
                 f"column {name!r} holds {next(iter(found))[:40]!r} and the like, which is text: "
                 "write plain numbers, or name it with `categories`"

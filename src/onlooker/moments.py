@@ -1,4 +1,4 @@
-"""Times that a table holds as text: what they stand for, and whether they are in order."""
+"""Times of rounds and their numbers: what they stand for, and whether they are in order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.encoding import is_text, place
-from onlooker.errors import InputError, TimesOutOfOrderWarning
+from onlooker.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = frozenset({"ts", "timestamp", "datetime", "epoch", "unixtime", "unix_time", "event_time", "created_at"})
 """What columns of times are called, in small letters; a `time` of numbers may as well be how long a trip takes."""
+_MANY = 10
+"""Rounds from which on numbers without large gaps are no chance."""
 _DIGITS = 18
 """Whole numbers of so many digits fit into 64 bits."""
 
@@ -88,6 +90,66 @@ class Falls:
         elif len(times):
             self.found = bool((times[1:] < times[:-1]).any()) or (self._last is not None and times[0] < self._last)
             self._last = times[-1]
+
+
+class Counts:
+    """Whether rounds are numbered one after the other and yet out of order, looked at part by part.
+
+    Ids that are scattered widely, or are no whole numbers, count nothing.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> found = []
+    >>> for ids in (range(20), range(20, 0, -1), map(str, range(20, 0, -1)), range(2000, 0, -100)):
+    ...     counts = Counts()
+    ...     counts.see(pa.array(ids))
+    ...     found.append(counts.found)
+    >>> found
+    [False, True, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._fell, self._watching = False, True
+        self._ends: tuple[int, int] | None = None
+        self._last: Any = None
+        self._rounds = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether they are."""
+        if not (self._fell and self._watching) or self._ends is None:
+            return False
+        return self._rounds >= _MANY and self._ends[1] - self._ends[0] < 2 * self._rounds
+
+    def see(self, column: Any) -> None:
+        """Look at the ids of the next rows, an Arrow array; the rows of a round are next to each other."""
+        import pyarrow as pa
+
+        known = column.drop_null()
+        if is_text(known.type) and self._watching:
+            try:
+                known = known.cast(pa.int64())
+            except pa.ArrowInvalid:
+                self._watching = False
+        self._watching = self._watching and pa.types.is_integer(known.type)
+        if not (self._watching and len(known)):
+            return
+        ids = np.asarray(known)
+        steps = np.diff(ids, prepend=ids[0] if self._last is None else self._last)
+        self._fell = self._fell or bool((steps < 0).any())
+        self._rounds += int(np.count_nonzero(steps)) + (self._last is None)
+        least, most = self._ends or (int(ids[0]), int(ids[0]))
+        self._ends = min(least, int(ids.min())), max(most, int(ids.max()))
+        self._last = ids[-1]
+
+
+def tell_rounds(name: str) -> None:
+    """Warn of rounds whose numbers are out of order."""
+    message = (
+        f"{name!r} numbers the rounds and is not in order: rounds are taken as they stand unless named as `order_by`"
+    )
+    warnings.warn(message, RoundsOutOfOrderWarning, stacklevel=3)
 
 
 def may_be_time(name: str, type: Any) -> bool:

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from onlooker import __version__
+from onlooker.__main__ import main as entry
 from onlooker.cli import commands
 
 
@@ -94,3 +95,17 @@ def test_output_in_a_pipe_is_plain(run):
     assert ran.code == 0
     assert "\x1b" not in ran.out + ran.err
     assert ran.err == ""
+
+
+def test_ctrl_c_while_the_command_is_imported(monkeypatch, capsys):
+    class Interrupted:
+        def find_spec(self, name, *_):
+            if name == "onlooker.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "onlooker.cli", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        entry()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "onlooker: stopped\n"

@@ -25,7 +25,10 @@ CSV = {
     "doubled column": (b"round,chosen,x,x\n1,1,2,3\n", "column 'x' twice"),
     "too few fields": (GOOD + b"3,1\n", "Expected 3 columns, got 2"),
     "too many fields": (GOOD + b"3,1,2,4\n", "Expected 3 columns, got 4"),
-    "truncated in a quote": (b'round,chosen,x\n1,1,"2\n1,0,3\n', "left out: 'x'"),
+    "truncated in a quote": (
+        b'round,chosen,x\n1,1,"2\n1,0,3\n',
+        "column 'x', row 1 .* a quote .* not closed",
+    ),
     "a word among numbers": (GOOD + b"3,1,many\n", "column 'x', row 5 "),
     "a word in the picks": (GOOD + b"3,yes,1\n", "column 'chosen', row 5 "),
     "a pick of 2": (b"round,chosen,x\n1,0,2\n1,2,3\n", "column 'chosen', row 2 .* is 2"),

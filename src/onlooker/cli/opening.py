@@ -96,8 +96,10 @@ def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) ->
     if past:
         lines.append(f"read past: {', '.join(map(repr, past))}")
     if log.feature_names is not None:
-        shown = ", ".join(map(repr, log.feature_names[:5]))
-        more = f" and {len(log.feature_names) - 5} more" if len(log.feature_names) > 5 else ""
+        # One that is left out would take no more room than saying so.
+        few = 5 if len(log.feature_names) > 6 else 6
+        shown = ", ".join(map(repr, log.feature_names[:few]))
+        more = f" and {len(log.feature_names) - few} more" if len(log.feature_names) > few else ""
         lines.append(f"{counted(log.n_features, 'feature')}: {shown}{more}")
     else:
         lines.append(f"{counted(log.n_features, 'feature')} without names")

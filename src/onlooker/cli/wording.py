@@ -6,6 +6,8 @@ import re
 
 FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
+_WHERE = {"by": " of `onlooker diagnose` or `report`"}
+"""Options that not all commands have."""
 _OPTIONS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", "like", "cross", "position")
 _QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
@@ -44,7 +46,7 @@ def in_flags(text: str) -> str:
     """
     for python, typed in _PASSED.items():
         text = text.replace(python, typed)
-    text = _QUOTED.sub(lambda found: flag(found[1]), text)
+    text = _QUOTED.sub(lambda found: flag(found[1]) + _WHERE.get(found[1], ""), text)
     text = _NAMED.sub(lambda found: flag(found[1]), text)
     text = _BOTH.sub(lambda found: f"{flag(found[1])} and {flag(found[2])}", text)
     return _TAKEN.sub(lambda found: ", ".join(flag(name) for name in found[0].split(", ")), text)

@@ -15,6 +15,12 @@ _NUMBER = {
     mark: rf"^\s*[-+]?(\d+{one}?\d*|{one}\d+)([eE][-+]?\d+)?\s*$" for mark, one in {".": r"\.", ",": ","}.items()
 }
 """What a number looks like, by its decimal mark."""
+_GROUPED = {mark: rf"^\s*[-+]?[1-9]\d{{0,2}}({one}\d{{3}})+\s*$" for mark, one in {".": r"\.", ",": ","}.items()}
+"""What a number with thousands apart looks like, and a fraction of three digits too."""
+_SHORT = r"^\s*[-+]?\d{1,3}\s*$"
+_HUNDREDS = r"^\s*[-+]?[1-9]\d{2}\s*$"
+_ENOUGH = 10
+"""Numbers with three digits behind the mark that are no chance."""
 _LED_BY_ZERO = r"^\s*[-+]?0\d"
 """Ids may look like that, numbers do not."""
 
@@ -44,6 +50,55 @@ def has_mark(column: Any, mark: str) -> bool:
         return False
     filled = column.filter(pc.not_equal(column, ""))
     return bool(pc.all(pc.match_substring_regex(filled, _NUMBER[mark])).as_py())
+
+
+def check_thousands(column: Any, name: str, mark: str) -> None:
+    """Refuse whole numbers with thousands apart that would be read as small fractions: 4.035 beside 351.
+
+    Every number with the mark has groups of three digits behind it, and those without are too short to need one.
+    """
+    import pyarrow.compute as pc
+
+    marked = column.filter(pc.match_substring(column, mark))
+    if len(marked) < _ENOUGH or not pc.all(pc.match_substring_regex(marked, _GROUPED[mark])).as_py():
+        return
+    others = column.filter(pc.and_(pc.invert(pc.match_substring(column, mark)), pc.not_equal(column, "")))
+    short = pc.all(pc.match_substring_regex(others, _SHORT), min_count=0).as_py()
+    if short and pc.any(pc.match_substring_regex(others, _HUNDREDS)).as_py():
+        row = pc.index(pc.match_substring(column, mark), value=True).as_py()
+        beside = others.filter(pc.match_substring_regex(others, _HUNDREDS))[0].as_py()
+        raise _thousands(name, row, column[row].as_py(), mark, f"beside {beside!r}")
+
+
+def check_both_marks(column: Any, name: str) -> None:
+    """The same in a table that has decimal commas: there a point is none."""
+    import pyarrow.compute as pc
+
+    marked = column.filter(pc.match_substring(column, "."))
+    if len(marked) and pc.all(pc.match_substring_regex(marked, _GROUPED["."])).as_py():
+        row = pc.index(pc.match_substring(column, "."), value=True).as_py()
+        raise _thousands(name, row, column[row].as_py(), ".", "in a table with decimal commas")
+
+
+def _thousands(name: str, row: int, found: str, mark: str, why: str) -> InputError:
+    shown = found.strip()[:40]
+    remedy = f"write {shown.replace(mark, '')}, or {shown}0 if it is a fraction, and so all through the column"
+    return InputError(f"column {name!r}, {place(row)} is {shown!r} {why}: {remedy}")
+
+
+def check_quotes(column: Any, name: str, delimiter: str, n_columns: int, first_row: int = 0) -> None:
+    """Refuse text that has swallowed lines of the table, as it does behind a quote that is never closed."""
+    import pyarrow.compute as pc
+
+    several = pc.match_substring(column, "\n")
+    if not pc.any(several).as_py():
+        return
+    for row in pc.indices_nonzero(several).to_pylist():
+        if any(line.count(delimiter) >= n_columns - 1 for line in column[row].as_py().split("\n")[1:]):
+            raise InputError(
+                f"column {name!r}, {place(first_row + row)} holds whole lines of the table: "
+                "a quote before them is not closed, mend it"
+            )
 
 
 def check_commas(column: Any, name: str) -> None:

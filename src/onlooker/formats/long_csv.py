@@ -14,7 +14,17 @@ from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import head, open_for_arrow
-from onlooker.formats.csv_text import check_commas, check_text, has_mark, led_by_zero, stray, without_blanks
+from onlooker.formats.csv_text import (
+    check_both_marks,
+    check_commas,
+    check_quotes,
+    check_text,
+    check_thousands,
+    has_mark,
+    led_by_zero,
+    stray,
+    without_blanks,
+)
 from onlooker.formats.id_columns import as_whole_ids
 from onlooker.frames import Columns
 from onlooker.grouping import odd_pick
@@ -36,6 +46,7 @@ class CsvSource:
         self.path = path
         self.names, self._delimiter = _header(path)
         self._mark: str | None = None
+        self._looked = False
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
@@ -60,6 +71,8 @@ class CsvSource:
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
         for j, name in enumerate(table.column_names):
+            if pa.types.is_string(table[name].type):
+                check_quotes(table[name], name, self._delimiter, len(self.names))
             if name in _ids(columns):
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
@@ -89,9 +102,14 @@ class CsvSource:
                 open_for_arrow(self.path) as file,
                 pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
             ):
+                row = 0
                 for number, batch in enumerate(reader):
                     if not number:
                         self._check_words(batch, columns)
+                    for name in batch.schema.names:
+                        if pa.types.is_string(batch[name].type):
+                            check_quotes(batch[name], name, self._delimiter, len(self.names), row)
+                    row += len(batch)
                     for name in texts:
                         at = batch.schema.get_field_index(name)
                         batch = batch.set_column(at, name, without_blanks(batch[name]))  # noqa: PLW2901  gaps marked
@@ -130,6 +148,7 @@ class CsvSource:
                     raise InputError("the table has no rows: nothing was offered")
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
+        self._check_thousands([name for name, kind in types.items() if pa.types.is_floating(kind)], columns)
         whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
         told, keys = {*columns.keys, *_numbers(columns)}, {*columns.keys}
         self._led = self._led_by_zero([name for name in whole if name not in told])
@@ -137,6 +156,16 @@ class CsvSource:
         self._whole = [name for name in whole if name not in led]
         known = {name: pa.float64() for name in self._whole if name not in keys}
         return types | known | dict.fromkeys(self._led, pa.string())
+
+    def _check_thousands(self, names: Sequence[str], columns: Columns) -> None:
+        """Fractions may be whole numbers with thousands apart, as far as the first block shows; looked at once."""
+        told = {*columns.keys, *_numbers(columns)}
+        if self._looked or not names:
+            return
+        self._looked, head = True, self._head_as_text()
+        for name in names:
+            if name not in told:
+                check_thousands(head[name], name, self._decimal_mark)
 
     def _led_by_zero(self, names: Sequence[str]) -> list[str]:
         """Columns of whole numbers that are ids by their leading zeros, as far as the first block shows."""
@@ -191,9 +220,12 @@ class CsvSource:
     def _decimal_mark(self) -> str:
         """A comma where some column has numbers with one and none has a point, nor commas part the columns."""
         if self._mark is None:
-            columns = self._head_as_text().columns if self._delimiter != "," else []
-            commas = any(has_mark(column, ",") for column in columns)
-            self._mark = "," if commas and not any(has_mark(column, ".") for column in columns) else "."
+            head = {} if self._delimiter == "," else _columns(self._head_as_text())
+            commas = any(has_mark(column, ",") for column in head.values())
+            points = {name: column for name, column in head.items() if commas and has_mark(column, ".")}
+            for name, column in points.items():
+                check_both_marks(column, name)
+            self._mark = "," if commas and not points else "."
         return self._mark
 
     def _head_as_text(self) -> Any:
@@ -232,6 +264,10 @@ def write_parts(logs: Iterable[BanditLog], target: BinaryIO, *, compress: bool =
             writer.write_table(table)
         if writer is not None:
             writer.close()
+
+
+def _columns(batch: Any) -> dict[str, Any]:
+    return dict(zip(batch.schema.names, batch.columns, strict=True))
 
 
 def _ids(columns: Columns) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,13 @@ from onlooker.frames import (
     parts_of_table,
     scattered_round,
     settle,
+    tell_only_on_picks,
     time_columns,
 )
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
-from onlooker.moments import Falls, check_one_kind, tell_falls
+from onlooker.moments import Counts, Falls, check_one_kind, tell_falls, tell_rounds
 from onlooker.one_line import one_line
 
 _SURVEY_ROWS = 1 << 16
@@ -41,6 +42,7 @@ class LongScan:
 
     def __init__(self, sources: Sequence[Source], columns: Columns, batch_rows: int) -> None:
         self._sources, self.batch_rows = sources, batch_rows
+        self._told = False
         self._columns = with_arm(sources[0].names, columns)
         names, texts = self._checked()
         if columns.like is not None:
@@ -50,10 +52,13 @@ class LongScan:
         with named(sources[0].path, "read"):
             schema = sources[0].schema(self._columns)
         falls = {name: Falls() for name in time_columns(schema, self._columns)}
+        counts = {self._columns.round: Counts()} if self._columns.order_by is None and self._columns.by is None else {}
         for source in sources:
             with named(source.path, "read"):
-                self._survey(source, levels, falls)
+                self._survey(source, levels, {**falls, **counts})
         tell_falls([name for name, seen in falls.items() if seen.found])
+        if any(seen.found for seen in counts.values()):
+            tell_rounds(self._columns.round)
         if columns.like is not None:
             self._encoding = Encoding.of(columns.like)
             known = self._encoding.categories
@@ -89,6 +94,9 @@ class LongScan:
                 parts = parts_of_table(table, self._columns, self._encoding, first_row=first_row, adjacent=True)
                 if last is not None:
                     self._check_time(last, parts, first_row)
+                if last is None and not self._told:
+                    self._told = True
+                    tell_only_on_picks(parts)
                 last = parts
                 log = BanditLog.from_parts(parts)
             yield log
@@ -112,7 +120,7 @@ class LongScan:
                     )
         return found[0]
 
-    def _survey(self, source: Source, levels: dict[str, Counter[str]], falls: dict[str, Falls]) -> None:
+    def _survey(self, source: Source, levels: dict[str, Counter[str]], falls: Mapping[str, Falls | Counts]) -> None:
         """Gather the levels of text columns, whether times fall, and whether ids that are text are whole numbers."""
         import pyarrow as pa
 

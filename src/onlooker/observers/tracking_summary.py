@@ -62,6 +62,11 @@ class TrackingSummary:
     """What to know before reading on."""
 
     @property
+    def preferring(self) -> bool:
+        """Whether the learner was found to prefer anything."""
+        return not (self.families[0].name == "Lapse" and self.families[0].strength >= 1.0)
+
+    @property
     def margin(self) -> float:
         """By how much the first family's evidence exceeds the second's."""
         return self.families[0].evidence - self.families[1].evidence if len(self.families) > 1 else math.inf
@@ -77,9 +82,11 @@ class TrackingSummary:
 
     def __repr__(self) -> str:
         width = max([7, *(len(c.name) for c in self.coefficients)])
+        # Without a preference all arms are as likely, and which of them comes first says nothing.
+        foreseen = f"; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest" if self.preferring else ""
         percent, form = f"{100 * self.level:g}%", ".4f" if self.units is None else ".4g"
         lines = [
-            f"{self.n_rounds} rounds followed; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest",
+            f"{self.n_rounds} rounds followed" + foreseen,
             *self.words,
             f"{'feature':<{width}} {'direction':>12} {'std. error':>12} {'z':>8}   {percent} interval",
         ]
@@ -92,7 +99,7 @@ class TrackingSummary:
 
     def _exploring(self) -> str:
         best = self.families[0]
-        if best.name == "Lapse" and best.strength >= 1.0:
+        if not self.preferring:
             return f"No preference was found: the first {self.decided_on} picks look uniform."
         about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}{UNITS[best.name]}"
         if best.low < best.high:

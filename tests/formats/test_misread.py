@@ -1,0 +1,185 @@
+"""Tables that could be read without an error and be misunderstood: they are refused, or a warning says so."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from onlooker import BanditLog, SuffixImitation, read_log, read_logs, scan_log
+from onlooker.errors import InputError, OnlyOnPicksWarning, RoundsOutOfOrderWarning
+
+N = 60
+
+
+def offers(seed=0):
+    """Rounds of two arms with prices up to 5,000, of which the cheaper one is picked."""
+    rng = np.random.default_rng(seed)
+    prices = rng.integers(50, 5000, size=(N, 2))
+    return [(t, int(k == prices[t].argmin()), int(prices[t, k])) for t in range(N) for k in range(2)]
+
+
+def write(path, rows, delimiter=","):
+    path.write_text("\n".join(delimiter.join(map(str, row)) for row in rows) + "\n")
+    return path
+
+
+def both(path, **columns):
+    """Reading whole and in parts."""
+    yield lambda: read_log(path, **columns)
+    yield lambda: scan_log(path, **columns).read()
+
+
+@pytest.mark.parametrize(("delimiter", "mark"), [(",", "."), (";", "."), (";", ","), ("\t", ","), ("\t", ".")])
+def test_thousands_apart_are_not_read_as_fractions(tmp_path, delimiter, mark):
+    rows = [(t, chosen, f"{price:,}".replace(",", mark)) for t, chosen, price in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price"), *rows], delimiter)
+    found, beside = (next(row[2] for row in rows if (mark in row[2]) is marked) for marked in (True, False))
+    assert len(beside) < 4
+    for read in both(path):
+        with pytest.raises(InputError) as caught:
+            read()
+        plain = found.replace(mark, "")
+        assert f"is '{found}' beside '" in str(caught.value)
+        assert f"write {plain}, or {found}0 if it is a fraction" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "spell",
+    [
+        "{:.3f}".format,  # three digits everywhere
+        "{:.2f}".format,
+        str,  # no mark at all
+        lambda price: f"0.{price:03d}" if price < 1000 else str(price),
+        lambda price: f"{price / 1000:g}",  # as many digits as there are
+    ],
+)
+def test_fractions_are_read_as_such(tmp_path, spell):
+    rows = [(t, chosen, spell(price)) for t, chosen, price in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price"), *rows])
+    for read in both(path):
+        np.testing.assert_array_equal(read().features[:, 0], [float(row[2]) for row in rows])
+
+
+def test_points_in_a_table_with_decimal_commas(tmp_path):
+    rows = [(t, c, f"{p:,}".replace(",", "."), f"{p % 7},5") for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price", "rating"), *rows], ";")
+    for read in both(path):
+        with pytest.raises(
+            InputError, match=r"column 'price', row \d+ .* in a table with decimal commas: write \d+, or"
+        ):
+            read()
+
+
+GROUPED = {
+    "points and a comma": lambda p: f"{p:,.2f}".translate(str.maketrans(",.", ".,")),
+    "commas and a point": lambda p: f'"{p:,.2f}"',
+    "spaces": lambda p: f'"{p:,.2f}"'.replace(",", " "),
+    "narrow spaces": lambda p: f"{p:,.2f}".replace(",", "\u202f"),
+    "apostrophes": lambda p: f"{p:,.2f}".replace(",", "'"),
+}
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("name", GROUPED)
+def test_thousands_and_a_fraction_are_no_text(tmp_path, name, few):
+    rows = [(t, c, GROUPED[name](1000 * (p // 1000) if few else p)) for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price"), *rows], ";" if name.startswith("points") else ",")
+    for read in both(path):
+        with pytest.raises(
+            InputError, match=r"column 'price' holds .* and the like, which is text: write plain numbers"
+        ):
+            read()
+    assert len(read_log(path, categories=["price"]).categories["price"]) > 2
+
+
+def test_sizes_and_codes_stay_categories(tmp_path):
+    for number, levels in enumerate((["S", "M", "1.000"], ["1-2", "3-4", "5"], ["10.1.1.1", "10.1.1.2", "10.1.1.3"])):
+        rows = [(t, c, levels[(t + c) % 3]) for t, c, _ in offers()]
+        path = write(tmp_path / f"{number}.csv", [("round", "chosen", "kind"), *rows])
+        assert sorted(read_log(path).categories["kind"]) == sorted(levels)
+
+
+def test_a_quote_that_is_never_closed(tmp_path):
+    rows = [[t, c, p, "red" if p % 2 else "blue"] for t, c, p in offers()]
+    rows[40][3] = f'"{rows[40][3]}'
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price", "colour"), *rows])
+    for read in both(path):
+        with pytest.raises(
+            InputError, match=r"'colour', row 41 .* holds whole lines of the table: a quote before them"
+        ):
+            read()
+
+
+def test_line_breaks_within_quotes(tmp_path):
+    rows = [(t, c, '"red,\nlight"' if p % 2 else "blue", p) for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "colour", "price"), *rows])
+    for read in both(path):
+        assert set(read().categories["colour"]) == {"red,\nlight", "blue"}
+
+
+def test_numbered_rounds_out_of_order_are_told(tmp_path):
+    header, rows = ("round", "chosen", "price"), offers()
+    turned = [row for t in reversed(range(N)) for row in rows[2 * t : 2 * t + 2]]
+    as_text = sorted(rows, key=lambda row: str(row[0]))
+    for name, these in (("turned", turned), ("as_text", as_text)):
+        path = write(tmp_path / f"{name}.csv", [header, *these])
+        pq.write_table(pa.table(dict(zip(header, zip(*these, strict=True), strict=True))), tmp_path / f"{name}.parquet")
+        for place in (path, path.with_suffix(".parquet")):
+            for read in both(place):
+                with pytest.warns(RoundsOutOfOrderWarning, match="'round' numbers the rounds and is not in order"):
+                    log = read()
+                assert log.round_ids[0] == these[0][0]
+            sorted_log = read_log(place, order_by="round")
+            assert sorted_log.round_ids.tolist() == list(range(N))
+
+
+def test_other_ids_may_come_as_they_like(tmp_path):
+    header, rows = ("round", "chosen", "price"), offers()
+    for spread in (lambda t: (t * 7919) % 10007, lambda t: f"r{t * 7 % N}", lambda t: t * 10):
+        path = write(tmp_path / "log.csv", [header, *((spread(t), c, p) for t, c, p in rows)])
+        for read in both(path):
+            read()
+
+
+def test_each_learner_counts_for_itself(tmp_path):
+    rows = [(shop, t, c, p) for shop in "ab" for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("shop", "round", "chosen", "price"), *rows])
+    assert len(read_logs(path, by="shop")) == 2
+    turned = [*rows[: len(rows) // 2], *reversed(rows[len(rows) // 2 :])]
+    write(path, [("shop", "round", "chosen", "price"), *turned])
+    with pytest.warns(RoundsOutOfOrderWarning):
+        read_logs(path, by="shop")
+
+
+def test_what_came_of_the_picks_is_told(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [(t, c, p, int(c and rng.random() < 0.6), int(rng.random() < 0.1)) for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price", "bought", "sale"), *rows])
+    for read in both(path):
+        with pytest.warns(
+            OnlyOnPicksWarning, match=r"in picked rows only: 'bought'; .* name the others with `features`"
+        ):
+            read()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        log = read_log(path, features=["price", "sale"])
+    assert log.feature_names == ("price", "sale")
+    # Once, however often a log that is not in memory is gone through.
+    scan = scan_log(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SuffixImitation(burn_in=0).fit(scan)
+        scan.read()
+    assert [one.category for one in caught].count(OnlyOnPicksWarning) == 1
+
+
+def test_a_rare_feature_may_fall_on_picks_by_chance():
+    table = {
+        "round": [1, 1, 2, 2, 3, 3],
+        "chosen": [0, 1, 1, 0, 1, 0],
+        "new": [0, 1, 1, 0, 0, 0],
+        "x": [1, 2, 3, 4, 5, 6],
+    }
+    assert BanditLog.from_frame(pa.table(table)).n_features == 2
