@@ -112,7 +112,7 @@ class Counts:
     def __init__(self) -> None:
         self._fell, self._watching = False, True
         self._ends: tuple[int, int] | None = None
-        self._last: Any = None
+        self._last: int | None = None
         self._rounds = 0
 
     @property
@@ -136,12 +136,13 @@ class Counts:
         if not (self._watching and len(known)):
             return
         ids = np.asarray(known)
-        steps = np.diff(ids, prepend=ids[0] if self._last is None else self._last)
-        self._fell = self._fell or bool((steps < 0).any())
-        self._rounds += int(np.count_nonzero(steps)) + (self._last is None)
+        # Not by differences, which can be too large for their kind.
+        after, before = ids[1:], ids[:-1]
+        self._fell = self._fell or bool((after < before).any()) or (self._last is not None and int(ids[0]) < self._last)
+        self._rounds += int(np.count_nonzero(after != before)) + (int(ids[0]) != self._last)
         least, most = self._ends or (int(ids[0]), int(ids[0]))
         self._ends = min(least, int(ids.min())), max(most, int(ids.max()))
-        self._last = ids[-1]
+        self._last = int(ids[-1])
 
 
 def tell_rounds(name: str) -> None:
