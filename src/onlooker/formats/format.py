@@ -118,4 +118,5 @@ def arrow_errors(kind: str) -> Iterator[None]:
     except MemoryError as error:
         raise InputError("does not fit into memory: read a part of it") from error
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise InputError(f"cannot be read as {kind} ({one_line(error)})") from error
+        remedy = "write it again, or name it as what it is (.csv, .jsonl)"
+        raise InputError(f"cannot be read as {kind} ({one_line(error)}): {remedy}") from error

@@ -34,6 +34,7 @@ from onlooker.one_line import one_line
 
 _BLOCK = 1 << 20
 """Bytes that Arrow takes at a time; no row may be longer."""
+_PARQUET = "is no text but Parquet: call it .parquet"
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
@@ -286,7 +287,9 @@ def _header(path: Path) -> tuple[list[str], str]:
         # The block may end within a letter.
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(start, final=len(start) < _BLOCK)
     except UnicodeDecodeError as error:
-        raise InputError(_NOT_UTF8) from error
+        raise InputError(_PARQUET if start.startswith(b"PAR1") else _NOT_UTF8) from error
+    if text.startswith("sep="):
+        raise InputError(f"begins with {text[:5]!r}, a line that only Excel reads: delete it")
     parted: list[tuple[list[str], str]] = []
     for delimiter in (",", ";", "\t"):
         file = io.StringIO(text, newline="")
@@ -296,7 +299,10 @@ def _header(path: Path) -> tuple[list[str], str]:
             raise InputError(f"cannot be read as CSV ({error}): its first line should name the columns") from error
         if len(start) == _BLOCK and file.tell() == len(text):
             raise InputError(f"has a first line of more than {_BLOCK >> 20} MB: it should name the columns")
-    return max(parted, key=lambda part: len(part[0]))
+    names, delimiter = max(parted, key=lambda part: len(part[0]))
+    if len(names) == 1 and names[0].count("|") > 1:
+        raise InputError("has a first line parted by '|': part columns by commas, semicolons or tabs")
+    return names, delimiter
 
 
 def _unreadable(error: Exception) -> InputError:
