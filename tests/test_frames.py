@@ -171,7 +171,7 @@ NAN = float("nan")
         ({"chosen": [1, 0, None, 1]}, {}, "column 'chosen', row 3 .*is missing"),
         ({"chosen": [0, 2, 1, 0]}, {}, "column 'chosen', row 2 .*is 2: use 1 for the pick"),
         ({"chosen": [0.0, 0.5, 1.0, 0.0]}, {}, "column 'chosen', row 2 .*is 0.5: use 1 for the pick"),
-        ({"chosen": list("0110")}, {}, "column 'chosen', row 1 .*is '0': use 1 for the pick"),
+        ({"chosen": list("0110")}, {}, "column 'chosen', row 1 .*is the text '0': turn the column into numbers"),
         ({"chosen": [0, 1, 0, 0]}, {}, "round 2 has no pick in column 'chosen'"),
         ({"chosen": [1, 1, 0, 1]}, {}, "round 1 has 2 picks in column 'chosen'"),
         ({"when": [1, 2, 3, 3]}, {"order_by": "when"}, "'when', row 2 .*is 2, but the same round has 1 in row 1"),

@@ -138,7 +138,10 @@ def compare(
             # The rows carry them.
             warnings.simplefilter("ignore", OnlookerWarning)
             started = time.perf_counter()
-            observer.fit(log)
+            try:
+                observer.fit(log)
+            except InputError as error:
+                raise InputError(f"{name}: {error}") from error
             seconds = time.perf_counter() - started
         row = judge(name, observer.policy_, log, truth=truth)
         said, burn_in = getattr(observer, "warnings_", ()), getattr(observer, "burn_in_", None)

@@ -136,6 +136,8 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
 
 def odd_pick(name: str, row: int, found: object) -> InputError:
     """What to say about a value in the column of picks that is none."""
+    if found in {"0", "1"}:
+        return InputError(f"column {name!r}, {place(row)} is the text {found!r}: turn the column into numbers")
     return InputError(
         f"column {name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for the others, or true and false"
     )

@@ -118,3 +118,9 @@ def test_bad_targets_and_names(refused, tmp_path):
 def test_bad_input(refused, tmp_path):
     assert "--learner describes a simulation" in refused("compare", tmp_path / "log.csv", "--learner", "lints")
     assert "no-such.csv" in refused("compare", tmp_path / "no-such.csv")
+
+
+def test_a_log_that_is_too_short_for_one_of_them(refused, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("round,chosen,x\n1,1,2\n1,0,3\n2,1,4\n2,0,6\n3,0,1\n3,1,9\n")
+    assert "last of 5 blocks: 3 rounds cannot make 5 blocks" in refused("compare", path, "--observer", "blocks")

@@ -25,6 +25,9 @@ CSV = {
     "doubled column": (b"round,chosen,x,x\n1,1,2,3\n", "column 'x' twice"),
     "too few fields": (GOOD + b"3,1\n", "Expected 3 columns, got 2"),
     "too many fields": (GOOD + b"3,1,2,4\n", "Expected 3 columns, got 4"),
+    "a line for Excel": (b"sep=,\n" + GOOD, "begins with 'sep=,', a line that only Excel reads: delete it"),
+    "parted by bars": (GOOD.replace(b",", b"|"), "part columns by commas, semicolons or tabs"),
+    "Parquet": (b"PAR1" + bytes(range(256)), "is no text but Parquet: call it .parquet"),
     "truncated in a quote": (
         b'round,chosen,x\n1,1,"2\n1,0,3\n',
         "column 'x', row 1 .* a quote .* not closed",
@@ -92,7 +95,7 @@ PARQUET = {
     "a null": (table(x=[1.0, None, 3.0]), "column 'x', row 2 .* is missing"),
     "NaN": (table(x=[1.0, 2.0, float("nan")]), "column 'x', row 3 .* is missing"),
     "infinity": (table(x=[float("inf"), 2.0, 3.0]), "column 'x', row 1 .* is inf"),
-    "picks that are text": (table(chosen=["1", "0", "1"]), "column 'chosen', row 1 .* is '1'"),
+    "picks that are text": (table(chosen=["1", "0", "1"]), "column 'chosen', row 1 .* is the text '1'"),
     "picks that are lists": (table(chosen=[[1], [0], [1]]), "column 'chosen'"),
     "no pick": (table(chosen=[0, 0, 1]), "round 1 has no pick"),
     "two picks": (table(chosen=[1, 1, 1]), "round 1 has 2 picks"),

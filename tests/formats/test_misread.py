@@ -183,3 +183,12 @@ def test_a_rare_feature_may_fall_on_picks_by_chance():
         "x": [1, 2, 3, 4, 5, 6],
     }
     assert BanditLog.from_frame(pa.table(table)).n_features == 2
+
+
+def test_picks_as_text_of_digits(tmp_path):
+    pq.write_table(pa.table({"round": [1, 1], "chosen": ["0", "1"], "x": [1.0, 2.0]}), tmp_path / "log.parquet")
+    for read in both(tmp_path / "log.parquet"):
+        with pytest.raises(
+            InputError, match=r"column 'chosen', row 1 .* is the text '0': turn the column into numbers"
+        ):
+            read()
