@@ -93,11 +93,12 @@ class Follower:
                 self._refresh()
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
             stop = min(done + ahead, log.n_rounds)
-            block = log[done:stop]
+            first, last = log.offsets[done], log.offsets[stop]
+            features = log.features[first:last]
             follow(
-                block.features if self.units is None else in_units(block.features, self.units),
-                block.offsets,
-                block.chosen,
+                features if self.units is None else in_units(features, self.units),
+                log.offsets[done : stop + 1] - first,
+                log.chosen[done:stop],
                 model,
                 self.n_choices,
                 self.belief,

@@ -67,15 +67,16 @@ def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float)
     Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
     the best one's evidence less what they were behind. If that leaves only one, its constant stands.
     """
-    fresh = [_start(log, one, ridge) for one in families]
+    rounds = _Rounds.of(log)
+    fresh = [_start(rounds, one, ridge) for one in families]
     if len(families) == 1 or log.n_rounds < ENOUGH:
-        return _each(log, families, fresh)
-    first = _each(log[: log.n_rounds // 4], families, fresh)
+        return _each(rounds, families, fresh)
+    first = _each(_Rounds.of(log[: log.n_rounds // 4]), families, fresh)
     top = max(one.evidence for one in first)
     left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
     starts = [first[place].assumption for place in left]
     alone = len(left) == 1 and families[left[0]] != Lapse.name
-    found = _each(log, [starts[0].exploration] if alone else [families[place] for place in left], starts)
+    found = _each(rounds, [starts[0].exploration] if alone else [families[place] for place in left], starts)
     if alone:
         found = [replace(found[0], range=first[left[0]].range)]
     best = max(one.evidence for one in found)
@@ -83,21 +84,34 @@ def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float)
     return [rest.get(place, replace(one, evidence=best - (top - one.evidence))) for place, one in enumerate(first)]
 
 
-def _each(log: BanditLog, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
-    jobs = [partial(_family, log, one, start) for one, start in zip(families, starts, strict=True)]
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds that families are fitted to."""
+
+    log: BanditLog
+    scale: float
+    """Their `mean_square`."""
+
+    @classmethod
+    def of(cls, log: BanditLog) -> _Rounds:
+        return cls(log, mean_square(log))
+
+
+def _each(rounds: _Rounds, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
+    jobs = [partial(_family, rounds, one, start) for one, start in zip(families, starts, strict=True)]
     return list(ordered_map(lambda job: job(), jobs))
 
 
-def _start(log: BanditLog, family: str | Exploration, ridge: float) -> Assumption:
+def _start(rounds: _Rounds, family: str | Exploration, ridge: float) -> Assumption:
     """Textbook constants, and a guess at the rest."""
     textbook: dict[str, Exploration] = {
         "UCB": UCB(1.0),
-        "TS": TS(float(log.n_features)),
+        "TS": TS(float(rounds.log.n_features)),
         "Lapse": Lapse(0.02),
         "Softmax": Softmax(1.0),
     }
     exploration = textbook[family] if isinstance(family, str) else family
-    return Assumption(exploration=exploration, ridge=ridge, precision=0.3 * mean_square(log), slip=0.01)
+    return Assumption(exploration=exploration, ridge=ridge, precision=0.3 * rounds.scale, slip=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,20 +123,20 @@ class _Trial:
     """Log-evidence, slips averaged over."""
 
 
-def _family(log: BanditLog, family: str | Exploration, start: Assumption) -> Tuned:
+def _family(rounds: _Rounds, family: str | Exploration, start: Assumption) -> Tuned:
     if not isinstance(family, str):
-        trial = _settle(log, start)
+        trial = _settle(rounds, start)
         return Tuned(assumption=trial.assumption, evidence=trial.score, range=(family.strength, family.strength))
     if family == Lapse.name:
-        trial = _settle(log, start, free=True)
-        rate, n = trial.assumption.lapse, max(1, log.n_rounds)
+        trial = _settle(rounds, start, free=True)
+        rate, n = trial.assumption.lapse, max(1, rounds.log.n_rounds)
         reach = 2 * math.sqrt(rate * (1 - rate) / n)
         limits = (max(0.0, rate - reach), min(1.0, rate + reach))
         return Tuned(assumption=trial.assumption, evidence=trial.score, range=limits)
-    return _climb(log, FAMILIES[family], float(log.n_features) if family == TS.name else 1.0, start)
+    return _climb(rounds, FAMILIES[family], float(rounds.log.n_features) if family == TS.name else 1.0, start)
 
 
-def _climb(log: BanditLog, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
+def _climb(rounds: _Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
     """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
     trials: dict[int, _Trial] = {}
 
@@ -131,7 +145,7 @@ def _climb(log: BanditLog, make: Callable[[float], Exploration], centre: float, 
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
             exploration = make(centre * STEP**place)
-            trials[place] = _settle(log, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
+            trials[place] = _settle(rounds, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
         return trials[place].score + _log_prior(place)
 
     best = round(math.log(start.exploration.strength / centre, STEP))
@@ -157,12 +171,12 @@ def _log_prior(place: int) -> float:
     return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
 
 
-def _settle(log: BanditLog, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
+def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
     """Fit the prior's precision and the share of slips, or with `free` that of lapses; judge the result.
 
     Where lapses are all there is, they are fitted until the evidence stops rising: from few to many takes a while.
     """
-    scale, before = mean_square(log), -math.inf
+    log, scale, before = rounds.log, rounds.scale, -math.inf
     for _ in range(LAPSE_ROUNDS_OF_EM if free else times):
         follower = Follower.start(assumption, log.n_features, checkpoints=())
         follower.follow(log)

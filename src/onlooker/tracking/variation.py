@@ -50,8 +50,9 @@ def own_units(log: BanditLog) -> Vector | None:
     """
     squares, fourths = np.zeros(log.n_features), np.zeros(log.n_features)
     for rows, _ in _differences(log):
-        squares += (rows**2).sum(axis=0)
-        fourths += (rows**4).sum(axis=0)
+        square = np.square(rows, out=rows)
+        squares += square.sum(axis=0)
+        fourths += np.einsum("ij,ij->j", square, square)
     varies = squares > 1e-24 * squares.max(initial=0.0)
     sizes = np.sqrt(fourths[varies] / squares[varies])
     if not varies.any() or sizes.max() <= UNEQUAL * sizes.min():
