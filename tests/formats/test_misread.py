@@ -192,3 +192,11 @@ def test_picks_as_text_of_digits(tmp_path):
             InputError, match=r"column 'chosen', row 1 .* is the text '0': turn the column into numbers"
         ):
             read()
+
+
+def test_decimal_commas_after_the_first_block(tmp_path):
+    rows = [(t // 2, t % 2, t % 977) for t in range(200_000)]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price"), *rows, (100_000, 1, "1,5"), (100_000, 0, 2)], ";")
+    for read in both(path):
+        with pytest.raises(InputError, match=r"row 200001 .* is '1,5', not a number: write numbers with points"):
+            read()

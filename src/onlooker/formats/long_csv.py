@@ -195,7 +195,10 @@ class CsvSource:
                         row = stray(batch[name], self._decimal_mark)
                         if row >= 0:
                             found, at = batch[name][row].as_py()[:40], place(rows + row)
-                            return InputError(f"column {name!r}, {at} is {found!r}, not a number: mend it")
+                            # The first block, which decides, may have had none of them.
+                            comma = self._decimal_mark == "." and has_mark(batch[name].slice(row, 1), ",")
+                            remedy = "write numbers with points, not commas" if comma else "mend it"
+                            return InputError(f"column {name!r}, {at} is {found!r}, not a number: {remedy}")
                     rows += len(batch)
         except pa.ArrowInvalid as serial:
             return _unreadable(serial)
