@@ -11,6 +11,7 @@ import pytest
 
 from onlooker import BanditLog, read_log, read_logs, scan_log
 from onlooker.errors import ColumnsLeftOutWarning, InputError, TimesOutOfOrderWarning
+from onlooker.moments import moment
 
 # In order of time: with and without a zone, dates and moments.
 TIMES = [
@@ -54,8 +55,8 @@ def test_text_times_of_iso_8601_are_put_in_order(tmp_path, suffix):
 
 @each_format
 def test_text_times_that_say_no_order_are_refused(tmp_path, suffix):
-    path = write(tmp_path / f"log{suffix}", rounds(["14.01.2024 08:17", "02.02.2024 08:17"]))
-    message = r"column 'time', row 1 .*is '14.01.2024 08:17'.*: write times as ISO 8601, .* or as numbers"
+    path = write(tmp_path / f"log{suffix}", rounds(["01/14/2024 08:17", "02/02/2024 08:17"]))
+    message = r"column 'time', row 1 .*is '01/14/2024 08:17'.*: write times as ISO 8601, .* or as numbers"
     with pytest.raises(InputError, match=message):
         read_log(path, order_by="time")
     with pytest.raises(InputError, match=message):
@@ -76,9 +77,9 @@ def test_nested_parquet_sorts_text_times_too(tmp_path):
     assert read_log(path, order_by="t").round_ids.tolist() == [1, 0, 2]
     with pytest.raises(InputError, match="'t' falls from"):
         list(scan_log(path, order_by="t"))
-    pq.write_table(pa.table(table | {"t": ["2024-01-01", "5.1.2024", "2024-01-03"]}), path, row_group_size=1)
+    pq.write_table(pa.table(table | {"t": ["2024-01-01", "5/1/2024", "2024-01-03"]}), path, row_group_size=1)
     for read in (read_log, lambda *a, **k: list(scan_log(*a, **k))):
-        with pytest.raises(InputError, match=r"column 't', round 1 .*is '5.1.2024'.*ISO 8601"):
+        with pytest.raises(InputError, match=r"column 't', round 1 .*is '5/1/2024'.*ISO 8601"):
             read(path, order_by="t")
 
 
@@ -125,3 +126,26 @@ def test_every_learner_has_its_own_order_of_time(tmp_path):
     for shops, told in ((["a", "a", "b", "b"], 0), (["a", "b", "b", "a"], 1)):
         path = write(tmp_path / "log.csv", table | {"shop": np.repeat(shops, 2).tolist()})
         assert warned(read_logs, path, by="shop").count(TimesOutOfOrderWarning) == told
+
+
+@pytest.mark.parametrize(
+    "times", [["31.12.2023", "1.1.2024", "02.01.2024"], ["31.12.2023 9:05", "31.12.2023 10:00", "01.01.2024 00:00:01"]]
+)
+def test_dates_with_points_begin_with_the_day(tmp_path, times):
+    columns = {
+        "round": ["c", "c", "a", "a", "b", "b"],
+        "chosen": [1, 0] * 3,
+        "x": [3.0, 4.0, 1.0, 2.0, 5.0, 1.0],
+        "when": [times[2], times[2], times[0], times[0], times[1], times[1]],
+    }
+    path = tmp_path / "log.csv"
+    write(path, columns)
+    assert read_log(path, order_by="when").round_ids.tolist() == ["a", "b", "c"]
+    with pytest.warns(TimesOutOfOrderWarning, match="'when' looks like a time and is not in order"):
+        read_log(path, features=None)
+
+
+@pytest.mark.parametrize("text", ["31.13.2024", "32.1.2024", "1.2.24", "1.2.2024 25:00", "1/2/2024", "10.1.1.2024"])
+def test_what_is_no_date(text):
+    with pytest.raises(ValueError, match=r"."):
+        moment(text)

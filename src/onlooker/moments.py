@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,8 @@ from onlooker.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrder
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NAMES = frozenset({"ts", "timestamp", "datetime", "epoch", "unixtime", "unix_time", "event_time", "created_at"})
 """What columns of times are called, in small letters; a `time` of numbers may as well be how long a trip takes."""
+_POINTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T,]+(\d{1,2})(:\d\d.*))?", re.ASCII)
+"""A date as it is written from Lisbon to Moscow, and a time of day."""
 _MANY = 10
 """Rounds from which on numbers without large gaps are no chance."""
 _DIGITS = 18
@@ -23,14 +26,23 @@ _DIGITS = 18
 
 
 def moment(text: str) -> datetime:
-    """What a time of ISO 8601 stands for; one without a zone is taken for UTC.
+    """What a time of ISO 8601 stands for, or one with points, which begins with the day; one without a zone is UTC.
 
     Examples
     --------
     >>> moment("2024-01-14T08:17+01:00") < moment("2024-01-14 08:17")
     True
+    >>> moment("1.2.2024 8:17") == moment("2024-02-01T08:17")
+    True
     """
-    time = datetime.fromisoformat(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        found = _POINTS.fullmatch(text.strip())
+        if found is None:
+            raise
+        day, month, year, hour, rest = found.groups()
+        time = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}" + (f"T{hour:0>2}{rest}" if hour else ""))
     return time.replace(tzinfo=UTC) if time.tzinfo is None else time
 
 
