@@ -51,7 +51,7 @@ def families_table(summary: TrackingSummary) -> Table:
         (
             Column("way to explore"),
             Column("constant"),
-            Column("most probable", ".3g", "right"),
+            Column("best guess", ".3g", "right"),
             Column("plausible", None, "right"),
             Column("log-evidence", ".1f", "right"),
             Column("behind by", ".1f", "right"),

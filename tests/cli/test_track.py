@@ -39,7 +39,8 @@ def test_says_the_answer_then_the_families_then_the_direction(run, path, log, tm
     places = [ran.out.index(text) for text in (repr(log), "read as ", *summary.words, "way to explore", "std. error")]
     assert places == sorted(places)
     table = ran.out[ran.out.index("way to explore") :].splitlines()
-    assert [line.split("  ")[0] for line in table[1:5]] == [one.words for one in summary.families]
+    assert [line.split("  ")[0] for line in table[1:5]] == [one.words.split(" (")[0] for one in summary.families]
+    assert max(map(len, table[:5])) <= 80
     assert LinearPolicy.load(out) == expected.policy_
     assert chart.read_bytes().startswith(b"\x89PNG")
     assert str(chart) in ran.out

@@ -149,10 +149,15 @@ def _print(summary: TrackingSummary) -> None:
         say("(`onlooker diagnose` asks since when one policy foretells the picks, which may be another round.)")
     say("")
     table = families_table(summary)
-    lines = [tuple(column.title for column in table.columns), *table.text()]
+    # What fits into 80 columns: in words once, and the evidence by what it lacks.
+    kept = [place for place, column in enumerate(table.columns) if column.title != "log-evidence"]
+    columns = [table.columns[place] for place in kept]
+    lines = [[column.title for column in columns], *([row[place] for place in kept] for row in table.text())]
+    for line in lines:
+        line[0] = line[0].partition(" (")[0]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     for line in lines:
-        cells = zip(line, widths, table.columns, strict=True)
+        cells = zip(line, widths, columns, strict=True)
         padded = [cell.rjust(width) if column.align == "right" else cell.ljust(width) for cell, width, column in cells]
         say("  ".join(padded).rstrip())
     say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
