@@ -115,11 +115,10 @@ class Diagnosis:
             width = max(map(len, rounds))
             lines += [
                 "",
-                f"{'rounds':>{width}}  {'chance':>6}  {'predictability':>14}  {percent:<14}  final policy  {percent}",
+                f"{'rounds':>{width}}  {'chance':>6}  {f'predictability {percent}':<20}  final policy {percent}",
             ]
             lines += [
-                f"{where:>{width}}  {b.chance:>6.3f}  {b.own.value:>14.3f}  {_ends(b.own):<14}  "
-                f"{b.late.value:>12.3f}  {_ends(b.late)}"
+                f"{where:>{width}}  {b.chance:>6.3f}  {_told(b.own)}  {_told(b.late)}"
                 for where, b in zip(rounds, self.bins, strict=True)
             ]
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
@@ -132,6 +131,10 @@ class Diagnosis:
             for test in self.tests
         ]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _told(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} {_ends(estimate)}"
 
 
 def _ends(estimate: Estimate) -> str:
