@@ -28,7 +28,7 @@ from onlooker.encoding import (
 )
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlyOnPicksWarning
 from onlooker.grouping import group_rounds, in_time, picks
-from onlooker.moments import Counts, Falls, as_times, may_be_time, tell_falls, tell_rounds
+from onlooker.moments import Falls, as_times, counts, may_be_time, tell_falls, tell_rounds
 from onlooker.ragged import blocks
 from onlooker.types import Features, Ids, Index
 
@@ -43,7 +43,10 @@ ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 _AMOUNT = re.compile(r"\s*[+-]?(?:[$€£¥]\s*[+-]?[\d.,' ]+|[\d.,' ]+\s*[$€£¥%])\s*")
 """A number with a currency or a per cent sign."""
 
-_GROUPED = re.compile(r"\s*[+-]?\d{1,3}(?:(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*)?(?:[.,]\d+)?\s*")
+_GROUPED = re.compile(
+    r"\s*[+-]?(?:[1-9]\d{0,2}(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3}(?P<more>(?:(?P=mark)\d{3})*)|\d{1,3})"
+    r"(?P<part>[.,]\d+)?\s*"
+)
 """A number whose thousands may be apart."""
 
 _SURPRISE = 20.0
@@ -193,38 +196,55 @@ def parts_of_table(
     if not adjacent:
         if columns.order_by is None and _miscounted(parts):
             tell_rounds(columns.round)
-        tell_only_on_picks(parts)
+        seen = OnPicks(len(parts.feature_names))
+        seen.see(parts)
+        seen.tell(parts.feature_names)
     return parts
 
 
 def _miscounted(parts: Parts) -> bool:
     """Whether rounds are numbered and out of order, those of each learner by themselves."""
-    import pyarrow as pa
-
-    if parts.round_ids.dtype.kind not in "iu":
+    ids = parts.round_ids
+    if ids.dtype.kind not in "iu" or not len(ids):
         return False
-    learners = [slice(None)] if parts.by is None else [parts.by == one for one in dict.fromkeys(parts.by.tolist())]
-    for learner in learners:
-        counts = Counts()
-        counts.see(pa.array(parts.round_ids[learner]))
-        if counts.found:
-            return True
-    return False
+    starts = np.zeros(1, dtype=np.int64)
+    if parts.by is not None:
+        learner = np.unique(parts.by, return_inverse=True)[1]
+        order = np.argsort(learner, kind="stable")
+        ids, starts = ids[order], np.searchsorted(learner[order], np.arange(learner.max() + 1))
+    falls = np.append(False, ids[1:] < ids[:-1])
+    falls[starts] = False
+    rounds = np.diff(np.append(starts, len(ids)))
+    ends = [ufunc.reduceat(ids, starts).tolist() for ufunc in (np.minimum, np.maximum)]
+    fell = np.logical_or.reduceat(falls, starts).tolist()
+    return any(
+        down and counts(most - least, n) for down, least, most, n in zip(fell, *ends, rounds.tolist(), strict=True)
+    )
 
 
-def tell_only_on_picks(parts: Parts) -> None:
-    """Warn of features that differ from 0 in picked rows only, more often than chance would have it."""
-    picked = parts.features[parts.offsets[:-1] + parts.chosen] != 0
-    left = np.count_nonzero(picked, axis=0)
-    for start, stop in blocks(parts.offsets, parts.features.shape[1]):
-        rows = parts.features[parts.offsets[start] : parts.offsets[stop]]
-        left -= np.count_nonzero(rows, axis=0)
-    surprise = np.log(np.diff(parts.offsets)) @ picked
-    found = [parts.feature_names[j] for j in np.flatnonzero((left == 0) & (surprise > _SURPRISE))]
-    if found:
-        what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
-        message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
-        warnings.warn(message, OnlyOnPicksWarning, stacklevel=3)
+class OnPicks:
+    """Features that differ from 0 in picked rows only, more often than chance would have it, seen part by part."""
+
+    def __init__(self, n_features: int) -> None:
+        self._others = np.zeros(n_features, dtype=np.int64)
+        self._surprise = np.zeros(n_features)
+
+    def see(self, parts: Parts) -> None:
+        """Look at some rounds."""
+        for start, stop in blocks(parts.offsets, parts.features.shape[1]):
+            offsets = parts.offsets[start : stop + 1]
+            rows = parts.features[offsets[0] : offsets[-1]]
+            picked = rows[offsets[:-1] - offsets[0] + parts.chosen[start:stop]] != 0
+            self._others += np.count_nonzero(rows, axis=0) - np.count_nonzero(picked, axis=0)
+            self._surprise += np.log(np.diff(offsets)) @ picked
+
+    def tell(self, names: Sequence[str]) -> None:
+        """Warn of them, by name."""
+        found = [names[j] for j in np.flatnonzero((self._others == 0) & (self._surprise > _SURPRISE)).tolist()]
+        if found:
+            what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
+            message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
+            warnings.warn(message, OnlyOnPicksWarning, stacklevel=3)
 
 
 def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
@@ -323,7 +343,10 @@ def _apart(levels: Mapping[str, int]) -> bool:
     if len(levels) < 3:
         return False
     found = [_GROUPED.fullmatch(level) for level in levels]
-    return all(found) and any(one is not None and one["mark"] for one in found)
+    # A point or a comma alone may as well be that of a fraction.
+    return all(found) and any(
+        one is not None and one["mark"] and (one["part"] or one["more"] or one["mark"] not in ".,") for one in found
+    )
 
 
 def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:

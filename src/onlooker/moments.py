@@ -104,25 +104,30 @@ class Falls:
             self._last = times[-1]
 
 
+def counts(width: int, rounds: int) -> bool:
+    """Whether ids of so many rounds number them, by how far the largest is from the smallest."""
+    return rounds >= _MANY and width < 2 * rounds
+
+
 class Counts:
     """Whether rounds are numbered one after the other and yet out of order, looked at part by part.
 
-    Ids that are scattered widely, or are no whole numbers, count nothing.
+    Ids that are scattered widely, or are no whole numbers, count nothing. With `text` they are written as text.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> found = []
     >>> for ids in (range(20), range(20, 0, -1), map(str, range(20, 0, -1)), range(2000, 0, -100)):
-    ...     counts = Counts()
-    ...     counts.see(pa.array(ids))
-    ...     found.append(counts.found)
+    ...     seen = Counts(text=True)
+    ...     seen.see(pa.array(ids))
+    ...     found.append(seen.found)
     >>> found
     [False, True, True, False]
     """
 
-    def __init__(self) -> None:
-        self._fell, self._watching = False, True
+    def __init__(self, *, text: bool = False) -> None:
+        self._fell, self._watching, self._text = False, True, text
         self._ends: tuple[int, int] | None = None
         self._last: int | None = None
         self._rounds = 0
@@ -132,14 +137,14 @@ class Counts:
         """Whether they are."""
         if not (self._fell and self._watching) or self._ends is None:
             return False
-        return self._rounds >= _MANY and self._ends[1] - self._ends[0] < 2 * self._rounds
+        return counts(self._ends[1] - self._ends[0], self._rounds)
 
     def see(self, column: Any) -> None:
         """Look at the ids of the next rows, an Arrow array; the rows of a round are next to each other."""
         import pyarrow as pa
 
         known = column.drop_null()
-        if is_text(known.type) and self._watching:
+        if self._text and is_text(known.type) and self._watching:
             try:
                 known = known.cast(pa.int64())
             except pa.ArrowInvalid:

@@ -1,6 +1,7 @@
 """Tables that could be read without an error and be misunderstood: they are refused, or a warning says so."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 from onlooker import BanditLog, SuffixImitation, read_log, read_logs, scan_log
 from onlooker.errors import InputError, OnlyOnPicksWarning, RoundsOutOfOrderWarning
+from onlooker.frames import _miscounted
 
 N = 60
 
@@ -200,3 +202,64 @@ def test_decimal_commas_after_the_first_block(tmp_path):
     for read in both(path):
         with pytest.raises(InputError, match=r"row 200001 .* is '1,5', not a number: write numbers with points"):
             read()
+
+
+def test_descriptions_of_several_lines(tmp_path):
+    rows = [(t, c, p, f'"Flat {p % 2}\nnew, big, warm"') for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price", "text"), *rows])
+    for read in both(path, features=["price"]):
+        assert read().n_rounds == N
+    for read in both(path, features=["price", "text"]):
+        assert read().n_rounds == N
+
+
+def test_only_what_is_used_is_looked_at(tmp_path):
+    rows = [(t, c, p % 7, f"{p:,}".replace(",", "."), f"{p % 90},5") for t, c, p in offers()]
+    path = write(tmp_path / "log.csv", [("round", "chosen", "x", "reward", "size"), *rows], ";")
+    for read in both(path, features=["x"]):
+        assert read().feature_names == ("x",)
+    for read in both(path, categories=["size"], features=["x", "size"]):
+        assert read().n_rounds == N
+    path = write(tmp_path / "log.csv", [("round", "chosen", "x", "reward"), *(row[:4] for row in rows)], ";")
+    for read in both(path):
+        assert read().feature_names == ("x",)
+
+
+def test_levels_that_are_fractions_stay_categories():
+    rows = offers()
+    for levels in (["0.125", "0.25", "0.5"], ["1.0", "1.1", "1.100"]):
+        table = {"round": [row[0] for row in rows], "chosen": [row[1] for row in rows]}
+        table["kind"] = [levels[(row[0] + row[1]) % 3] for row in rows]
+        assert sorted(BanditLog.from_frame(pa.table(table)).categories["kind"]) == sorted(levels)
+
+
+def test_many_learners_are_told_apart_quickly():
+    ids, by = np.arange(200_000) % 20, np.arange(200_000) // 20
+    parts = SimpleNamespace(round_ids=ids, by=by)
+    assert not _miscounted(parts)
+    ids[-20:] = ids[-20:][::-1].copy()
+    assert _miscounted(parts)
+    assert not _miscounted(SimpleNamespace(round_ids=ids[-25:-15], by=by[-25:-15]))
+
+
+def test_a_quote_that_swallows_more_than_a_block(tmp_path):
+    rows = [[t // 2, t % 2, t % 977, "red"] for t in range(200_000)]
+    rows[10][3] = '"red'
+    path = write(tmp_path / "log.csv", [("round", "chosen", "price", "colour"), *rows])
+    for read in both(path):
+        with pytest.raises(InputError, match="a quote is not closed"):
+            read()
+
+
+def test_outcomes_are_told_after_short_parts_too(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = [(t, c, p, int(c and rng.random() < 0.6)) for t, c, p in offers()]
+    for number in range(6):
+        part = rows[20 * number : 20 * number + 20]
+        pq.write_table(
+            pa.table(dict(zip(("round", "chosen", "price", "bought"), zip(*part, strict=True), strict=True))),
+            tmp_path / f"{number}.parquet",
+        )
+    scan = scan_log(f"{tmp_path}/*.parquet")
+    with pytest.warns(OnlyOnPicksWarning, match="'bought'"):
+        list(scan)

@@ -498,3 +498,13 @@ def test_every_second_round_without_a_choice(alone):
     with pytest.warns(OneArmRoundsWarning):
         observer = TrackingObserver().fit(BanditLog(features, offsets, chosen))
     assert observer.summary().foreseen > 0.8
+
+
+@pytest.mark.parametrize("size", [4.3, 4321.07, 432107.3])
+def test_what_all_arms_share_has_no_unit(size):
+    log = simulate(Environment(4, 10, dtype="float64"), LinUCB(), 1500).log
+    shared = np.repeat(size * (1 + 0.1 * np.random.default_rng(0).normal(size=1500)), 10)
+    with pytest.warns(CollinearFeaturesWarning):
+        observer = TrackingObserver().fit(BanditLog(np.column_stack([log.features, shared]), log.offsets, log.chosen))
+    assert observer.units_ is None
+    assert observer.theta_[4] == 0.0

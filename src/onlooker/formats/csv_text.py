@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from onlooker.encoding import place
@@ -21,6 +22,7 @@ _SHORT = r"^\s*[-+]?\d{1,3}\s*$"
 _HUNDREDS = r"^\s*[-+]?[1-9]\d{2}\s*$"
 _ENOUGH = 10
 """Numbers with three digits behind the mark that are no chance."""
+_PICKS = {"0", "1", "0.0", "1.0", "true", "false"}
 _LED_BY_ZERO = r"^\s*[-+]?0\d"
 """Ids may look like that, numbers do not."""
 
@@ -75,7 +77,7 @@ def check_both_marks(column: Any, name: str) -> None:
     import pyarrow.compute as pc
 
     marked = column.filter(pc.match_substring(column, "."))
-    if len(marked) and pc.all(pc.match_substring_regex(marked, _GROUPED["."])).as_py():
+    if len(marked) >= _ENOUGH and pc.all(pc.match_substring_regex(marked, _GROUPED["."])).as_py():
         row = pc.index(pc.match_substring(column, "."), value=True).as_py()
         raise _thousands(name, row, column[row].as_py(), ".", "in a table with decimal commas")
 
@@ -86,15 +88,20 @@ def _thousands(name: str, row: int, found: str, mark: str, why: str) -> InputErr
     return InputError(f"column {name!r}, {place(row)} is {shown!r} {why}: {remedy}")
 
 
-def check_quotes(column: Any, name: str, delimiter: str, n_columns: int, first_row: int = 0) -> None:
-    """Refuse text that has swallowed lines of the table, as it does behind a quote that is never closed."""
+def check_quotes(column: Any, name: str, delimiter: str, names: Sequence[str], chosen: str, first_row: int = 0) -> None:
+    """Refuse text that has swallowed lines of the table, as it does behind a quote that is never closed.
+
+    A line of the table has as many fields as there are columns, and a pick or none where picks stand.
+    """
     import pyarrow.compute as pc
 
     several = pc.match_substring(column, "\n")
     if not pc.any(several).as_py():
         return
+    place_of = list(names).index(chosen)
     for row in pc.indices_nonzero(several).to_pylist():
-        if any(line.count(delimiter) >= n_columns - 1 for line in column[row].as_py().split("\n")[1:]):
+        lines = (line.split(delimiter) for line in column[row].as_py().split("\n")[1:])
+        if any(len(fields) == len(names) and fields[place_of].strip().lower() in _PICKS for fields in lines):
             raise InputError(
                 f"column {name!r}, {place(first_row + row)} holds whole lines of the table: "
                 "a quote before them is not closed, mend it"

@@ -26,7 +26,7 @@ from onlooker.formats.csv_text import (
     without_blanks,
 )
 from onlooker.formats.id_columns import as_whole_ids
-from onlooker.frames import Columns
+from onlooker.frames import Columns, is_outcome
 from onlooker.grouping import odd_pick
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
@@ -73,7 +73,7 @@ class CsvSource:
             raise self._blame(columns, error) from error
         for j, name in enumerate(table.column_names):
             if pa.types.is_string(table[name].type):
-                check_quotes(table[name], name, self._delimiter, len(self.names))
+                check_quotes(table[name], name, self._delimiter, self.names, columns.chosen)
             if name in _ids(columns):
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
@@ -109,7 +109,7 @@ class CsvSource:
                         self._check_words(batch, columns)
                     for name in batch.schema.names:
                         if pa.types.is_string(batch[name].type):
-                            check_quotes(batch[name], name, self._delimiter, len(self.names), row)
+                            check_quotes(batch[name], name, self._delimiter, self.names, columns.chosen, row)
                     row += len(batch)
                     for name in texts:
                         at = batch.schema.get_field_index(name)
@@ -149,7 +149,7 @@ class CsvSource:
                     raise InputError("the table has no rows: nothing was offered")
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
-        self._check_thousands([name for name, kind in types.items() if pa.types.is_floating(kind)], columns)
+        self._check_thousands(types, columns)
         whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
         told, keys = {*columns.keys, *_numbers(columns)}, {*columns.keys}
         self._led = self._led_by_zero([name for name in whole if name not in told])
@@ -158,15 +158,23 @@ class CsvSource:
         known = {name: pa.float64() for name in self._whole if name not in keys}
         return types | known | dict.fromkeys(self._led, pa.string())
 
-    def _check_thousands(self, names: Sequence[str], columns: Columns) -> None:
+    def _check_thousands(self, types: dict[str, Any], columns: Columns) -> None:
         """Fractions may be whole numbers with thousands apart, as far as the first block shows; looked at once."""
-        told = {*columns.keys, *_numbers(columns)}
-        if self._looked or not names:
+        import pyarrow as pa
+
+        skipped = {*columns.keys, *_numbers(columns), *self._texts(columns), *filter(is_outcome, types)}
+        named = columns.named
+        used = [name for name in (types if named is None else named) if name not in skipped]
+        fractions = [name for name in used if pa.types.is_floating(types[name])]
+        if self._looked or not fractions:
             return
         self._looked, head = True, self._head_as_text()
-        for name in names:
-            if name not in told:
-                check_thousands(head[name], name, self._decimal_mark)
+        others = [name for name in used if pa.types.is_string(types[name])]
+        commas = self._delimiter != "," and any(has_mark(head[name], ",") for name in others)
+        for name in fractions:
+            if commas:
+                check_both_marks(head[name], name)
+            check_thousands(head[name], name, self._decimal_mark)
 
     def _led_by_zero(self, names: Sequence[str]) -> list[str]:
         """Columns of whole numbers that are ids by their leading zeros, as far as the first block shows."""
@@ -226,9 +234,7 @@ class CsvSource:
         if self._mark is None:
             head = {} if self._delimiter == "," else _columns(self._head_as_text())
             commas = any(has_mark(column, ",") for column in head.values())
-            points = {name: column for name, column in head.items() if commas and has_mark(column, ".")}
-            for name, column in points.items():
-                check_both_marks(column, name)
+            points = any(has_mark(column, ".") for column in head.values())
             self._mark = "," if commas and not points else "."
         return self._mark
 
@@ -309,6 +315,8 @@ def _header(path: Path) -> tuple[list[str], str]:
 
 
 def _unreadable(error: Exception) -> InputError:
+    if "straddl" in str(error):
+        return InputError(f"has a row of more than {_BLOCK >> 20} MB: a quote is not closed, or a value is that long")
     if "invalid UTF8" in str(error):
         return InputError(_NOT_UTF8)
     return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")

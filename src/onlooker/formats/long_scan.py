@@ -16,6 +16,7 @@ from onlooker.formats.long import Source, check_text, with_arm
 from onlooker.frames import (
     MANY,
     Columns,
+    OnPicks,
     Parts,
     check_plain,
     fallen_time,
@@ -23,7 +24,6 @@ from onlooker.frames import (
     parts_of_table,
     scattered_round,
     settle,
-    tell_only_on_picks,
     time_columns,
 )
 from onlooker.grouping import run_starts
@@ -52,7 +52,9 @@ class LongScan:
         with named(sources[0].path, "read"):
             schema = sources[0].schema(self._columns)
         falls = {name: Falls() for name in time_columns(schema, self._columns)}
-        counts = {self._columns.round: Counts()} if self._columns.order_by is None and self._columns.by is None else {}
+        counts: dict[str, Counts] = {}
+        if self._columns.order_by is None and self._columns.by is None:
+            counts[self._columns.round] = Counts(text=sources[0].text_ids)
         for source in sources:
             with named(source.path, "read"):
                 self._survey(source, levels, {**falls, **counts})
@@ -87,6 +89,8 @@ class LongScan:
 
     def __iter__(self) -> Iterator[BanditLog]:
         last: Parts | None = None
+        # Told once, after the first time that all was seen.
+        seen = None if self._told else OnPicks(self.n_features)
         for path, first_row, table in self._tables():
             with named(path, "read"):
                 if last is not None:
@@ -94,12 +98,14 @@ class LongScan:
                 parts = parts_of_table(table, self._columns, self._encoding, first_row=first_row, adjacent=True)
                 if last is not None:
                     self._check_time(last, parts, first_row)
-                if last is None and not self._told:
-                    self._told = True
-                    tell_only_on_picks(parts)
+                if seen is not None:
+                    seen.see(parts)
                 last = parts
                 log = BanditLog.from_parts(parts)
             yield log
+        if seen is not None:
+            self._told = True
+            seen.tell(self.feature_names)
 
     def stretches(self) -> None:
         """Rounds may straddle files and row groups, so they are read in order."""

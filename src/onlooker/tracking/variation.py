@@ -32,6 +32,8 @@ def _differences(log: BanditLog) -> Iterator[tuple[Matrix, BanditLog]]:
         part = log[start:stop]
         rows = part.features.astype(np.float64)
         n_arms = part.n_arms
+        # From the first arm, then from the mean: what all arms share leaves exactly nothing.
+        rows -= np.repeat(rows[part.offsets[:-1]], n_arms, axis=0)
         rows -= np.repeat(np.add.reduceat(rows, part.offsets[:-1]) / n_arms[:, None], n_arms, axis=0)
         yield rows, part
 
@@ -48,12 +50,14 @@ def own_units(log: BanditLog) -> Vector | None:
     >>> own_units(BanditLog.from_dense(features.reshape(10, 3, 3), np.zeros(10, dtype=int))).tolist()
     [0.5, 2048.0, 0.5]
     """
-    squares, fourths = np.zeros(log.n_features), np.zeros(log.n_features)
-    for rows, _ in _differences(log):
+    squares, fourths, most = np.zeros((3, log.n_features))
+    for rows, part in _differences(log):
+        most = np.maximum(most, np.abs(part.features).max(axis=0))
         square = np.square(rows, out=rows)
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
-    varies = squares > 1e-24 * squares.max(initial=0.0)
+    # What differs in its last digits only was meant to be the same.
+    varies = squares > len(log.features) * (1e-12 * most) ** 2
     sizes = np.sqrt(fourths[varies] / squares[varies])
     if not varies.any() or sizes.max() <= UNEQUAL * sizes.min():
         return None
