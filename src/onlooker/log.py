@@ -191,7 +191,8 @@ class BanditLog:
         >>> BanditLog.from_frame(table).feature_names, BanditLog.from_frame(table).categories["colour"]
         (('price', 'colour=red'), ('blue', 'red'))
         """
-        from onlooker.frames import Columns, parts_of_frame
+        from onlooker.columns import Columns
+        from onlooker.frames import parts_of_frame
 
         columns = Columns(
             round=round,

@@ -110,7 +110,7 @@ def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) ->
 
 def _outcomes(found: Format, path: str, columns: dict[str, Any]) -> list[str]:
     """Columns that were taken for rewards or propensities by their names."""
-    from onlooker.frames import is_outcome
+    from onlooker.columns import is_outcome
 
     if found.columns is None or columns.get("features") or columns.get("like"):
         return []

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.columns import check_plain
 from onlooker.encoding import is_number
 from onlooker.errors import InputError
-from onlooker.frames import check_plain
 from onlooker.types import Features, Ids, Index
 
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from onlooker import ragged
 from onlooker.categories import Encoded
+from onlooker.columns import ROW_NUMBER, Columns, is_outcome
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, named, split_log
-from onlooker.frames import ROW_NUMBER, Columns, encoding_of, is_outcome, parts_of_table
+from onlooker.frames import encoding_of, parts_of_table
 from onlooker.log import BanditLog, feature_labels
 from onlooker.one_line import one_line
 from onlooker.types import Ids

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from onlooker.columns import Columns, is_outcome
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
@@ -26,7 +27,6 @@ from onlooker.formats.csv_text import (
     without_blanks,
 )
 from onlooker.formats.id_columns import as_whole_ids
-from onlooker.frames import Columns, is_outcome
 from onlooker.grouping import odd_pick
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force

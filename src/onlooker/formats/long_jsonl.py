@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from onlooker.columns import Columns
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import open_bytes
-from onlooker.frames import Columns
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
 from onlooker.one_line import one_line

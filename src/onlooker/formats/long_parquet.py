@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from onlooker.columns import Columns, feature_columns, time_columns
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.parquet_headers import check_footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import open_streamed
-from onlooker.frames import Columns, feature_columns, tell_times, time_columns
+from onlooker.frames import tell_times
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 

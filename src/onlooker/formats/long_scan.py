@@ -8,24 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.categories import Categories, Encoding, as_categories
+from onlooker.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
 from onlooker.encoding import check_gaps, level_counts, tell_unseen
 from onlooker.errors import InputError
 from onlooker.formats.format import named
 from onlooker.formats.id_columns import IdKind
 from onlooker.formats.long import Source, check_text, with_arm
-from onlooker.frames import (
-    MANY,
-    Columns,
-    OnPicks,
-    Parts,
-    check_plain,
-    fallen_time,
-    feature_columns,
-    parts_of_table,
-    scattered_round,
-    settle,
-    time_columns,
-)
+from onlooker.frames import OnPicks, Parts, fallen_time, parts_of_table, scattered_round
 from onlooker.grouping import run_starts
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.columns import check_columns, check_once
 from onlooker.formats import lists
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.parquet_headers import check_footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
-from onlooker.frames import check_columns, check_once
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 from onlooker.moments import as_times

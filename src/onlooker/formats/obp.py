@@ -12,10 +12,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.columns import check_columns
 from onlooker.errors import InputError, SharedFeaturesWarning
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
-from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.log_checks import as_names
 from onlooker.memory_limit import check_memory

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from onlooker.categories import Encoded, Encoding, level_name
+from onlooker.columns import check_columns
 from onlooker.encoding import some
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.formats.compressed import head
@@ -17,7 +18,6 @@ from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.open_bandit_items import ITEMS, Items, read_items
 from onlooker.formats.open_bandit_rounds import AFFINITY, read_rounds
 from onlooker.formats.sparse_rows import as_ids
-from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 

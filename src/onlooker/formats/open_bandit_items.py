@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from onlooker.categories import level_order
+from onlooker.columns import check_columns, check_once
 from onlooker.errors import InputError
 from onlooker.formats.compressed import open_bytes
 from onlooker.formats.format import arrow_errors
-from onlooker.frames import check_columns, check_once
 from onlooker.memory_limit import check_memory, limit_in_force
 from onlooker.types import Vector
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.columns import check_columns, check_once
 from onlooker.encoding import is_number
 from onlooker.errors import InputError
 from onlooker.formats.compressed import head, open_bytes
 from onlooker.formats.open_bandit_items import ITEMS, Items
-from onlooker.frames import check_columns, check_once
 from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
 

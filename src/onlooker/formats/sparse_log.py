@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from onlooker import ragged
 from onlooker.categories import Encoded, Encoding
+from onlooker.columns import check_columns
 from onlooker.encoding import some
 from onlooker.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
-from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.types import Index, Matrix
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from onlooker.columns import check_columns
 from onlooker.errors import InputError, SkippedLinesWarning
 from onlooker.formats.compressed import head
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
-from onlooker.frames import check_columns
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
