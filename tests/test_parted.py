@@ -11,7 +11,6 @@ from onlooker.diagnosis import diagnose
 from onlooker.environment import Environment
 from onlooker.errors import InputError, PenaltyDominatesWarning
 from onlooker.even_sample import EvenSample
-from onlooker.formats.scan import joined
 from onlooker.held_out import HeldOut
 from onlooker.learners import LinTS
 from onlooker.log import BanditLog
@@ -93,7 +92,7 @@ def test_parts_without_a_choice():
     lone = BanditLog.from_dense(np.ones((5, 1, 3)), chosen=[0] * 5)
     log = random_log(0, rounds=100)
     parts = ListParts([lone, log[:50], lone, log[50:], lone])
-    whole = SoftmaxObjective(joined(parts.logs), l2=0.1)
+    whole = SoftmaxObjective(BanditLog.concat(parts.logs), l2=0.1)
     parted = PartedObjective(parts, start=0, l2=0.1, survey=survey(parts))
     wanted = Pass(theta=np.ones(3), share=FINE, width=7, mean=np.zeros(3))
     mine, expected = parted.run(wanted), whole.run(wanted)

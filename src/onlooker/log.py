@@ -220,6 +220,52 @@ class BanditLog:
             as_categories(parts.categories, names),
         )
 
+    @classmethod
+    def concat(cls, logs: Sequence[BanditLog]) -> BanditLog:
+        """Join logs with the same features, one after the other; names and categories are the first log's.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1])
+        >>> BanditLog.concat([log[:1], log[1:]])
+        BanditLog(2 rounds, 1 to 2 arms, 3 features, float64)
+        """
+        if not logs:
+            raise InputError("there are no rounds: nothing was offered")
+        first = as_log(logs[0])
+        for log in logs[1:]:
+            if as_log(log).n_features != first.n_features:
+                raise InputError(f"a log has {log.n_features} features, the first {first.n_features}: join like logs")
+            if (log.feature_names, log.categories) != (first.feature_names, first.categories):
+                raise InputError("the logs name or encode their features differently: read each with like= the first")
+        return _restore(
+            np.concatenate([log.features for log in logs]),
+            np.concatenate([[0], np.cumsum(np.concatenate([log.n_arms for log in logs]))]).astype(np.int64),
+            np.concatenate([log.chosen for log in logs]),
+            first.feature_names,
+            _concat_ids([log.round_ids for log in logs]),
+            _concat_ids([log.arm_ids for log in logs]),
+            first.categories,
+        )
+
+    def with_features(self, features: ArrayLike, feature_names: Sequence[str] | None = None) -> BanditLog:
+        """The same rounds, picks and ids with other features, one row for each offered arm as before.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1], round_ids=["a", "b"])
+        >>> log.with_features(log.features[:, :1] * 2.0, ["twice"]).round_ids
+        array(['a', 'b'], dtype='<U1')
+        """
+        return BanditLog(
+            features,
+            self.offsets,
+            self.chosen,
+            feature_names=feature_names,
+            round_ids=self.round_ids,
+            arm_ids=self.arm_ids,
+        )
+
     @property
     def n_rounds(self) -> int:
         """Number of rounds, N."""
@@ -339,6 +385,12 @@ def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tupl
     ('x0', 'x1')
     """
     return tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(feature_names)
+
+
+def _concat_ids(ids: Sequence[Ids | None]) -> Ids | None:
+    """Ids of logs that are joined; None unless every log has some."""
+    known = [one for one in ids if one is not None]
+    return np.concatenate(known) if len(known) == len(ids) else None
 
 
 def _fill(log: BanditLog, *parts: object) -> None:

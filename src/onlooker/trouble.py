@@ -19,7 +19,6 @@ from onlooker.errors import (
     SeparableDataWarning,
     TooFewRoundsWarning,
 )
-from onlooker.formats.scan import joined
 from onlooker.inverses import inverse, inverse_square_root
 from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import Fit, minimise
@@ -196,7 +195,7 @@ def _hardest_bound(objective: Objective, theta: Vector, root: Matrix) -> bool:
         hardest = objective.hardest(theta)
         if hardest is None or round_losses(hardest, theta).max(initial=0.0) < np.log(2):
             return False
-        rounds = hardest if rounds is None else joined([rounds, hardest])
+        rounds = hardest if rounds is None else BanditLog.concat([rounds, hardest])
         some = SoftmaxObjective(rounds, l2=0.0)
         fit = minimise(some)
         # They must have all directions that the log has, and bend in each of them.

@@ -10,7 +10,6 @@ from onlooker.clusters.keeper import Keeper, Span
 from onlooker.clusters.shares import packed, shares_of
 from onlooker.errors import InputError
 from onlooker.formats import scan_log, write_log
-from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
 from strategies import assert_equal_logs
 
@@ -26,7 +25,7 @@ def test_shares_hold_the_log(tmp_path, log, suffix, workers):
     scan = pickle.loads(packed(scan_log(f"{tmp_path}/*.{suffix}", batch_rows=700)))
     found = [part for share in shares_of(scan, workers) for part in share.read(scan)]
     assert sorted(number for number, _ in found) == list(range(len(found)))
-    assert_equal_logs(joined([part for _, part in sorted(found, key=lambda pair: pair[0])]), scan.read())
+    assert_equal_logs(BanditLog.concat([part for _, part in sorted(found, key=lambda pair: pair[0])]), scan.read())
     assert len(shares_of(scan, workers)) <= workers
 
 

@@ -15,7 +15,6 @@ import pytest
 from onlooker.errors import InputError, UnseenCategoryWarning
 from onlooker.formats import read_log, scan_log, write_log, write_parts
 from onlooker.formats.long_jsonl import write_parts as write_jsonl
-from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
 from strategies import assert_equal_logs
 
@@ -48,8 +47,8 @@ def test_the_same_rounds_as_reading(tmp_path, name, long, batch_rows):
     scan = scan_log(tmp_path / name, batch_rows=batch_rows)
     assert (scan.feature_names, scan.n_features) == (("a", "b"), 2)
     parts = list(scan)
-    assert_equal_logs(joined(parts), read_log(tmp_path / name))
-    assert_equal_logs(joined(parts), log)
+    assert_equal_logs(BanditLog.concat(parts), read_log(tmp_path / name))
+    assert_equal_logs(BanditLog.concat(parts), log)
     assert_equal_logs(scan.read(), log)
     # CSV and JSON come in blocks of bytes: small files are one block.
     if name == "log.parquet" and batch_rows < 100:
@@ -92,7 +91,7 @@ def test_blocks_of_text_are_put_together(tmp_path):
         assert (tmp_path / name).stat().st_size > 5 << 20
         parts = list(scan_log(tmp_path / name, batch_rows=1000))
         assert len(parts) > 1
-        assert_equal_logs(joined(parts), log)
+        assert_equal_logs(BanditLog.concat(parts), log)
 
 
 def test_a_round_larger_than_the_batch(tmp_path):

@@ -16,7 +16,7 @@ from onlooker.errors import InputError
 from onlooker.files import atomic_file
 from onlooker.formats.format import named
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
-from onlooker.formats.scan import LogScan, WholeFiles, joined
+from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
 from onlooker.one_line import one_line, shown
@@ -192,7 +192,7 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
                 found.write_parts(_guarded(logs), file)
             else:
                 assert found.write is not None
-                found.write(joined(list(_guarded(logs))), file)
+                found.write(BanditLog.concat(list(_guarded(logs))), file)
     except _ReadingError as error:
         raise error.error from error
 

@@ -99,7 +99,7 @@ class LogScan:
 
     def read(self) -> BanditLog:
         """Load all of it."""
-        return joined(list(self))
+        return BanditLog.concat(list(self))
 
     def __repr__(self) -> str:
         return f"LogScan({counted(len(self.paths), 'file')}, {counted(self.n_features, 'feature')})"
@@ -163,27 +163,3 @@ def _placed(stretches: Iterable[Stretch], start: int, stop: int | None) -> Itera
         if first + stretch.n_rounds > start:
             yield first, stretch
         first += stretch.n_rounds
-
-
-def joined(logs: Sequence[BanditLog]) -> BanditLog:
-    """Logs laid end to end as one.
-
-    Examples
-    --------
-    >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1])
-    >>> joined([log[:1], log[1:]])
-    BanditLog(2 rounds, 1 to 2 arms, 3 features, float64)
-    """
-    if not logs:
-        raise InputError("there are no rounds: nothing was offered")
-    first = as_log(logs[0])
-    sizes = np.concatenate([log.n_arms for log in logs])
-    return BanditLog(
-        np.concatenate([log.features for log in logs]),
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([log.chosen for log in logs]),
-        feature_names=first.feature_names,
-        round_ids=None if first.round_ids is None else np.concatenate([log.round_ids for log in logs]),
-        arm_ids=None if first.arm_ids is None else np.concatenate([log.arm_ids for log in logs]),
-        categories=first.categories,
-    )

@@ -9,7 +9,6 @@ import numpy as np
 
 from onlooker.checks import as_number
 from onlooker.errors import InputError
-from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
 from onlooker.objective import Objective, Pass, Sums, added
 from onlooker.parts import Parts
@@ -157,6 +156,6 @@ def _hardest(
     """The hardest of both as one log, with their losses."""
     if not more[0].n_rounds:
         return found
-    log, losses = joined([found[0], more[0]]), np.concatenate([found[1], more[1]])
+    log, losses = BanditLog.concat([found[0], more[0]]), np.concatenate([found[1], more[1]])
     places = hardest_places(log, losses, n_values)
     return log[places], losses[places]
