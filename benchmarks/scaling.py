@@ -21,7 +21,6 @@ from rivals.tables import markdown, spread
 from rivals.workloads import Workload
 
 from onlooker import BanditLog, Environment, LinUCB, SuffixImitation, burn_in_sweep, simulate
-from onlooker.compiling import compile_kernels
 from onlooker.sweep import DEFAULT_ALPHAS
 from onlooker.tracking import UCB
 from onlooker.tracking.follower import Assumption, Follower
@@ -45,7 +44,6 @@ def main() -> None:
     options = _options()
     kept = options.out / "scaling.json"
     if not options.table:
-        compile_kernels()
         options.out.mkdir(parents=True, exist_ok=True)
         found = {axis: _along(axis, options.repeats) for axis in SIZES}
         kept.write_text(json.dumps({**found, "sweep": _sweep(options.repeats)}, indent=1), encoding="utf-8")

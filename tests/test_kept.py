@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
@@ -179,3 +180,17 @@ def test_processes_that_begin_together(tmp_path):
     assert [json.loads(process.communicate()[0]) for process in together] == [[halves, 1]] * 2
     for dtype in ("float32", "float64"):
         assert json.loads(start(dtype, f"{dtype} again", 0).communicate()[0]) == [halves, 0]
+
+
+def test_time_for_loading_and_compiling_is_counted_once_and_apart(folder):  # noqa: ARG001  an empty cache
+    def outer(values):
+        return inner(values) + 1
+
+    before, compiled = module.preparation.seconds, module.preparation.compiled
+    inner = kept()(double)
+    started = time.perf_counter()
+    assert kept()(outer)(2.0) == 5.0
+    took = module.preparation.seconds - before
+    assert 0 < took <= time.perf_counter() - started
+    assert module.preparation.compiled - compiled == 2
+    assert module.preparation.busy == 0

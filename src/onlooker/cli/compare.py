@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar, say
+from onlooker.cli.console import print_comparison, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.parameters import FILE, method_names
 from onlooker.cli.targets import CHARTS, TABLES, check_target, write_charts
@@ -74,7 +74,6 @@ def compare(
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         rounds, assumed = open_log(log, columns)
         what = f"{log}: {rounds!r}"
-        prepare_kernels(rounds.features.dtype.name, observers.values())
         with progress_bar("observing") as progress:
             found = comparison.compare(rounds, observers, memory=True, progress=progress)
     else:
@@ -82,7 +81,6 @@ def compare(
         environment = Environment(n_features, n_arms, noise, seed=seed)
         assumed = []
         what = f"{player!r} for {n_rounds} rounds, seed {seed}: {n_features} features, {n_arms} arms"
-        prepare_kernels(observers=observers.values())
         played = study(environment, player, n_rounds, seed, observers=observers, memory=True, watch=progress_bar)
         found = played.comparison
     _write(found, out, chart, simulated=log is None)

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +17,6 @@ import click
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
-    from onlooker.observers import Observer
     from onlooker.types import Progress
 
 
@@ -75,9 +74,16 @@ def wrapped(line: str, width: int) -> str:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
     """Give a function to report progress to, drawn on stderr; None where nobody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
+    with _kernels_watched():
+        if not sys.stderr.isatty():
+            yield None
+            return
+        with _drawn_bar(what) as report:
+            yield report
+
+
+@contextmanager
+def _drawn_bar(what: str) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -87,57 +93,56 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def prepare_kernels(dtype: str = "float32", observers: Iterable[Observer] = ()) -> None:
-    """Compile before anything is timed or written; only the first time is mentioned."""
-    with _ended_by_interrupt():
-        _compile(dtype, observers)
-
-
 @contextmanager
-def _ended_by_interrupt() -> Iterator[None]:
-    """End at once on Ctrl-C: code that is being loaded or compiled may swallow the exception that it raises."""
+def _kernels_watched() -> Iterator[None]:
+    """Say once that kernels are being compiled, and end at once on Ctrl-C while they are loaded or compiled.
+
+    Code that is being loaded or compiled may swallow the exception that Ctrl-C raises.
+    """
     import signal
     import threading
 
-    in_background = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if in_background or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    done, before = threading.Event(), _compiled_kernels()
 
-    def stop(*_: object) -> None:
-        say("onlooker: stopped", err=True)
-        os._exit(INTERRUPTED)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _compile(dtype: str, observers: Iterable[Observer]) -> None:
-    """Compile, and say so once it takes some time."""
-    from threading import Event, Thread
-
-    from onlooker.compiling import compile_kernels, compiled
-
-    done, before = Event(), compiled()
-
-    def tell() -> None:
+    def announce() -> None:
         wait = 3.0
         while not done.wait(wait):
-            if compiled() > before:
+            if _compiled_kernels() > before:
                 say("compiling once, some ten seconds …", err=True)
                 return
             wait = 1.0
 
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
+    def stop(number: int, frame: object) -> None:
+        if _kernels_busy():
+            say("onlooker: stopped", err=True)
+            os._exit(INTERRUPTED)
+        signal.default_int_handler(number, frame)  # type: ignore[arg-type]
+
+    watcher = threading.Thread(target=announce, daemon=True)
+    watcher.start()
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    handled = usual and threading.current_thread() is threading.main_thread()
+    if handled:
+        signal.signal(signal.SIGINT, stop)
     try:
-        compile_kernels(dtype, observers)
+        yield
     finally:
         done.set()
-        teller.join()
+        watcher.join()
+        if handled:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _compiled_kernels() -> int:
+    """How many kernels were compiled so far, without importing the compiler to ask."""
+    preparation = getattr(sys.modules.get("onlooker.kernels.kept"), "preparation", None)
+    return 0 if preparation is None else int(preparation.compiled)
+
+
+def _kernels_busy() -> bool:
+    """Whether the compiler is being imported, or a kernel loaded or compiled."""
+    preparation = getattr(sys.modules.get("onlooker.kernels.kept"), "preparation", None)
+    return "numba" in sys.modules if preparation is None else bool(preparation.busy)
 
 
 def print_json(document: Any) -> None:

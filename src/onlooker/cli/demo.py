@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_comparison, print_json, progress_bar, say
+from onlooker.cli.console import print_comparison, print_json, progress_bar, say
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 
@@ -33,7 +33,6 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
     from onlooker.study import study
 
     environment, learner = Environment(20, 50, seed=seed), LinUCB()
-    prepare_kernels()
     found = study(environment, learner, n_rounds, seed, watch=progress_bar)
     write_text(out, render(demo_page(found)))
     said = [words for one in found.tracked for words in one.summary().words]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
+from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE, LEVEL
 from onlooker.errors import InputError
@@ -61,7 +61,7 @@ def diagnose(
 def _opened(
     path: str, by: str | None, memory_limit: str | None, columns: dict[str, Any]
 ) -> tuple[Mapping[str, BanditLog | LogScan], list[str]]:
-    """The logs by name, a single one without; and what was assumed about them. Kernels are ready for logs in memory."""
+    """The logs by name, a single one without; and what was assumed about them."""
     if memory_limit is not None:
         if by is not None:
             raise InputError(f"--memory-limit {memory_limit}: --by sorts the whole file, so give one of the two")
@@ -72,6 +72,4 @@ def _opened(
     else:
         log, assumed = open_log(path, columns)
         logs = {"": log}
-    for dtype in sorted({one.features.dtype.name for one in logs.values()}):
-        prepare_kernels(dtype)
     return logs, assumed

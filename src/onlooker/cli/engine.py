@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from onlooker.cli.console import prepare_kernels
 from onlooker.cli.opening import open_log, open_scan
 from onlooker.cli.parameters import OneOf
 from onlooker.errors import InputError
@@ -56,17 +55,10 @@ def opened(
         return
     if engine == "local":
         log, assumed = open_log(path, columns)
-        prepare_kernels(log.features.dtype.name)
         yield log, assumed
         return
     from onlooker.clusters import RayParts
 
     scan, assumed = open_scan(path, columns)
     with RayParts(scan, address=address) as parts:
-        prepare_kernels(next(parts.run(feature_type, 0, 1)))
         yield parts, assumed
-
-
-def feature_type(part: BanditLog, first: int) -> str:  # noqa: ARG001  the shape of a task
-    """What a part keeps its features in."""
-    return part.features.dtype.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -69,10 +68,8 @@ def fit(
     observer = SuffixImitation(
         burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2), l2=l2, loss=loss, covariance=covariance, seed=seed
     )
-    # The softmax fit is over before a bar could tell anything.
-    watched = progress_bar("searching") if loss == "zero_one" else nullcontext()
     place = opened(log, columns, engine, address, memory_limit)
-    with place as (rounds, assumed), warnings.catch_warnings(), watched as progress:
+    with place as (rounds, assumed), warnings.catch_warnings(), progress_bar("fitting") as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)
         observer.fit(rounds, progress=progress)

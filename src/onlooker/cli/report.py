@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
+from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
@@ -58,8 +58,6 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
         command=shlex.join(["onlooker", *sys.argv[1:]]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )
-    for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
-        prepare_kernels(dtype)
     found = {}
     for name, rounds in logs.items():
         try:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, say
+from onlooker.cli.console import print_json, say
 from onlooker.cli.engine import check_engine, engine_options
 from onlooker.cli.parameters import FOLDER, words
 
@@ -69,7 +69,6 @@ def reproduce(
         f"onlooker reproduce --seeds {seeds}" + (" --quick" if quick else "") + (" --tracking" if tracking else "")
     )
     command += f" --figure {figure}" if figure else ""
-    prepare_kernels()
     with _cells_bar() as progress:
         found = run(
             paper,
@@ -104,7 +103,6 @@ def _workers_of(engine: str, address: str | None) -> WorkersOf:
 def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json: bool) -> None:
     from onlooker.experiments.estimate import estimate
 
-    prepare_kernels()
     plan = estimate(paper, figure=figure, workers=workers)
     if as_json:
         print_json(plan)

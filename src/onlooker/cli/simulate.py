@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
+from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 
@@ -48,7 +48,6 @@ def simulate(
     check_target("--truth", truth)
     player = options.make_learner(learner, settings)
     environment = Environment(**world, seed=seed)
-    prepare_kernels()
     with progress_bar("simulating") as progress:
         played = simulation.simulate(environment, player, n_rounds, seed=seed, progress=progress)
     write_log(played.log, out)

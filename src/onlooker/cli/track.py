@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import prepare_kernels, print_json, progress_bar, say
+from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
 from onlooker.cli.parameters import FILE, LEVEL, Number, words
 from onlooker.cli.targets import CHARTS, check_target, write_charts
@@ -68,7 +68,6 @@ def track(
     rounds: BanditLog | LogScan
     if memory_limit is None:
         rounds, assumed = open_log(log, columns)
-        prepare_kernels(rounds.features.dtype.name)
     else:
         rounds, assumed = open_scan(log, columns, memory_limit)
     with warnings.catch_warnings(), progress_bar("following") as progress:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onlooker.compiling import compile_kernels
 from onlooker.errors import InputError, OnlookerError
 from onlooker.experiments.ledger import Job, as_json, open_ledger
 from onlooker.experiments.workers import Outcome, Workers, WorkersOf
@@ -96,9 +95,6 @@ def run_tasks(
         report = progress or (lambda *_: None)
         report(len(results), len(jobs), None if missing else 0.0)
         failed: dict[str, Outcome] = {}
-        if missing:
-            # Before the workers start: they would race for the cache.
-            compile_kernels()
         with hire(function, workers) as crew:
             for outcome in crew.run(sorted(missing, key=lambda job: -pace.costs[job.key])):
                 key = outcome.job.key

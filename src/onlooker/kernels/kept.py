@@ -7,8 +7,10 @@ It also notices an edit in the caller's module alone, not in the modules of the 
 
 import hashlib
 import pickle
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +37,41 @@ _KERNELS = sources(_FOLDER)
 """Of all kernels, as they are compiled into one another."""
 
 
+class Preparation:
+    """Time that goes into kernels before they run: loading them from disk, or compiling them."""
+
+    def __init__(self) -> None:
+        self.busy = 0
+        """Kernels that are being loaded or compiled at this moment, those that they call included."""
+        self.compiled = 0
+        """Kernels that had to be compiled, as they were not on disk."""
+        self._seconds: dict[int, float] = {}
+        self._depth = threading.local()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the calling thread has spent so far."""
+        return self._seconds.get(threading.get_ident(), 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count what happens inside; a kernel that is prepared for another one counts with it."""
+        depth = getattr(self._depth, "value", 0)
+        started = time.perf_counter()
+        self.busy, self._depth.value = self.busy + 1, depth + 1
+        try:
+            yield
+        finally:
+            self.busy, self._depth.value = self.busy - 1, depth
+            if not depth:
+                thread = threading.get_ident()
+                self._seconds[thread] = self._seconds.get(thread, 0.0) + time.perf_counter() - started
+
+
+preparation = Preparation()
+"""Of all kernels of this process."""
+
+
 def kept(**options: Any) -> Callable[[F], F]:
     """Have numba compile a function, without the interpreter's lock, and keep the result; `options` are `njit`'s."""
 
@@ -43,6 +80,13 @@ def kept(**options: Any) -> Callable[[F], F]:
         # Where no folder can be written to, or no source be read, every process compiles for itself.
         with suppress(RuntimeError):
             dispatcher._cache = _Cache(function)  # noqa: SLF001 - numba has no public way to choose the files
+        prepare = dispatcher.compile
+
+        def timed(signature: object) -> object:
+            with preparation.running():
+                return prepare(signature)
+
+        dispatcher.compile = timed
         return dispatcher  # type: ignore[no-any-return]
 
     return compiled
@@ -104,6 +148,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, signature: object, compiled: object) -> None:
         """Keep what was compiled, if the disk allows it; if not, it is compiled again the next time."""
+        preparation.compiled += 1
         # Edited while this process runs: what was compiled may be of the old source, the new, or both.
         if sources(_FOLDER) != _KERNELS:
             return
