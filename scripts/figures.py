@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from onlooker import BanditLog, Environment, LinTS, LinUCB, simulate, write_log
 from onlooker.demo_page import study_curves
@@ -23,6 +23,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 FEATURES = ("delivery_days", "discount", "new", "shipping_cost", "price", "rating")
 WIDTH, HEIGHT, SCALE = 760, 1000, 2
 """Size of the screenshot in pixels of the page. A README is about 800 wide; twice the pixels keep small text sharp."""
+FRAME = "#d0d7de"
+"""Grey, so that the picture stands out from a white page."""
 GAP = 24
 """The screenshot ends in a gap between two sections, of so many empty lines of pixels of the page at least."""
 
@@ -49,7 +51,9 @@ def report() -> None:
         # A container has no sandbox to offer; the page is our own, without scripts.
         options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
         run(folder, browser, *options, *size, "--screenshot=shot.png", (folder / "report.html").as_uri())
-        to_last_gap(Image.open(folder / "shot.png")).quantize(64).save(DOCS / "report.png", optimize=True)
+        shot = to_last_gap(Image.open(folder / "shot.png").convert("RGB"))
+        framed = ImageOps.expand(shot, border=SCALE, fill=FRAME)
+        framed.quantize(64).save(DOCS / "report.png", optimize=True)
     print("wrote docs/report.png")
 
 
