@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# A target that fails half-way is made anew the next time.
+# A target that fails half-way is made again the next time.
 .DELETE_ON_ERROR:
 .PHONY: demo test browser docs check format figures dist audit licences lock clean
 
@@ -33,6 +33,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The README's pictures; the one of the report is a screenshot, which needs Chromium.
 figures: $(VENV)/.run
 	$(BIN)/python scripts/figures.py
 
