@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from onlooker.observers import SuffixImitation as SuffixImitation
     from onlooker.observers import TrackingObserver as TrackingObserver
     from onlooker.policy import LinearPolicy as LinearPolicy
+    from onlooker.score_models import Linear as Linear
+    from onlooker.score_models import Products as Products
+    from onlooker.score_models import ProductsPolicy as ProductsPolicy
     from onlooker.simulation import Simulation as Simulation
     from onlooker.simulation import simulate as simulate
     from onlooker.simulation import simulate_many as simulate_many
@@ -96,6 +99,7 @@ _HOMES = {
         "TrackingObserver",
     ),
     "policy": ("LinearPolicy",),
+    "score_models": ("Linear", "Products", "ProductsPolicy"),
     "simulation": ("Simulation", "simulate", "simulate_many"),
     "sweep": ("BurnInSweep", "burn_in_sweep"),
     "tracking": ("TS", "UCB", "Lapse", "Softmax"),

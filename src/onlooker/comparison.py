@@ -17,7 +17,7 @@ from onlooker.metrics import agreement, direction_error, predictive_regret
 from onlooker.observers import Observer
 from onlooker.observers.methods import find_methods
 from onlooker.peak_memory import Peak, peak_memory
-from onlooker.policy import LinearPolicy
+from onlooker.policy import LinearPolicy, Policy
 from onlooker.sweep import BurnInSweep
 from onlooker.types import Progress, Vector
 
@@ -163,11 +163,12 @@ def _measured_fit(observer: Observer, log: BanditLog, *, memory: bool) -> tuple[
     return seconds, peak.mb
 
 
-def judge(name: str, policy: LinearPolicy, log: BanditLog, *, truth: Truth | None) -> Row:
+def judge(name: str, policy: Policy, log: BanditLog, *, truth: Truth | None) -> Row:
     """Measure one policy, however it was found."""
     # An observer that found no preference has no direction to be wrong about.
-    error = direction_error(policy.theta, truth.theta_star) if truth is not None and policy.theta.any() else None
-    regret = None if truth is None else predictive_regret(policy.theta, truth.theta_star, truth.test_log)
+    theta = policy.theta if isinstance(policy, LinearPolicy) else np.zeros(1)
+    error = direction_error(theta, truth.theta_star) if truth is not None and theta.any() else None
+    regret = None if truth is None else predictive_regret(policy, truth.theta_star, truth.test_log)
     recent = log.suffix(log.n_rounds - max(1, log.n_rounds // 10))
     return Row(name=name, direction_error=error, predictive_regret=regret, agreement=agreement(policy, recent))
 

@@ -42,7 +42,7 @@ class EvenSample:
             self._thin()
             taken = self._taken(rounds, first, stride)
         stop = self._n_rows + len(taken.features)
-        self._rows[self._n_rows : stop] = taken.features
+        self._rows[self._n_rows : stop] = taken.dense
         self._n_rows = stop
         self._sizes.append(taken.n_arms)
         self._chosen.append(taken.chosen)

@@ -13,7 +13,8 @@ from onlooker.categories import Categories, Encoded, as_categories
 from onlooker.checks import counted
 from onlooker.errors import InputError
 from onlooker.frames import Parts
-from onlooker.log_checks import as_features, as_ids, as_index, as_names, check_finite, check_rounds
+from onlooker.layouts import Layout, as_rows
+from onlooker.log_checks import as_ids, as_index, as_names, check_finite, check_rounds
 from onlooker.types import Features, Ids, Index
 
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "categories")
@@ -54,8 +55,8 @@ class BanditLog:
 
     __slots__ = _PARTS
 
-    features: Features
-    """One row per offered arm, shape (rows, d)."""
+    features: Features | Layout
+    """One row per offered arm, shape (rows, d): an array, or a layout of rows that are not dense."""
     offsets: Index
     """Where each round's rows begin, shape (N + 1,)."""
     chosen: Index
@@ -71,7 +72,7 @@ class BanditLog:
 
     def __init__(
         self,
-        features: ArrayLike,
+        features: ArrayLike | Layout,
         offsets: ArrayLike,
         chosen: ArrayLike,
         *,
@@ -80,12 +81,15 @@ class BanditLog:
         arm_ids: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        rows = as_features(features)
+        rows = as_rows(features)
         bounds = as_index(offsets, "offsets")
         picks = as_index(chosen, "chosen")
         names = as_names(feature_names, rows.shape[1])
         check_rounds(len(rows), bounds, picks)
-        check_finite(rows, bounds, names)
+        if isinstance(rows, Layout):
+            rows.check_finite()
+        else:
+            check_finite(rows, bounds, names)
         _fill(
             self,
             rows,
@@ -156,6 +160,28 @@ class BanditLog:
         offsets = np.concatenate([[0], np.cumsum(offered.sum(axis=1))]).astype(np.int64)
         positions = np.cumsum(offered, axis=1)[np.arange(n_rounds), picks] - 1
         return cls(rows[offered.ravel()], offsets, positions, feature_names=feature_names)
+
+    @classmethod
+    def from_sparse(
+        cls,
+        rows: Any,
+        offsets: ArrayLike,
+        chosen: ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> BanditLog:
+        """Take a SciPy sparse matrix, one row per offered arm: it stays sparse.
+
+        Examples
+        --------
+        >>> from scipy.sparse import csr_array
+        >>> rows = csr_array(([1.0, 1.0, 2.0], [0, 4, 4], [0, 1, 2, 3]), shape=(3, 5))
+        >>> BanditLog.from_sparse(rows, offsets=[0, 2, 3], chosen=[1, 0])
+        BanditLog(2 rounds, 1 to 2 arms, 5 features, sparse float64)
+        """
+        if not hasattr(rows, "tocsr"):
+            raise InputError(f"rows is a {type(rows).__name__}: pass a scipy.sparse matrix, or make a BanditLog of it")
+        return cls(rows, offsets, chosen, feature_names=feature_names)
 
     @classmethod
     def from_frame(
@@ -239,7 +265,7 @@ class BanditLog:
             if (log.feature_names, log.categories) != (first.feature_names, first.categories):
                 raise InputError("the logs name or encode their features differently: read each with like= the first")
         return _restore(
-            np.concatenate([log.features for log in logs]),
+            _concat_rows([log.features for log in logs]),
             np.concatenate([[0], np.cumsum(np.concatenate([log.n_arms for log in logs]))]).astype(np.int64),
             np.concatenate([log.chosen for log in logs]),
             first.feature_names,
@@ -248,7 +274,7 @@ class BanditLog:
             first.categories,
         )
 
-    def with_features(self, features: ArrayLike, feature_names: Sequence[str] | None = None) -> BanditLog:
+    def with_features(self, features: ArrayLike | Layout, feature_names: Sequence[str] | None = None) -> BanditLog:
         """The same rounds, picks and ids with other features, one row for each offered arm as before.
 
         Examples
@@ -277,6 +303,16 @@ class BanditLog:
         return int(self.features.shape[1])
 
     @property
+    def dense(self) -> Features:
+        """The features as an array, for what works on nothing else; other layouts are refused."""
+        if isinstance(self.features, Layout):
+            raise InputError(
+                "dense features are needed here: log.with_features(log.features.toarray(), log.feature_names) has "
+                "them, if there is memory for all of them"
+            )
+        return self.features
+
+    @property
     def n_arms(self) -> Index:
         """How many arms each round offers, shape (N,)."""
         return np.diff(self.offsets)
@@ -295,7 +331,8 @@ class BanditLog:
         if not -n <= t < n:
             raise IndexError(f"round {t} of a log with {n} rounds")
         t %= n
-        return self.features[self.offsets[t] : self.offsets[t + 1]]
+        rows = self.features[self.offsets[t] : self.offsets[t + 1]]
+        return rows.toarray() if isinstance(rows, Layout) else rows
 
     def suffix(self, T: int) -> BanditLog:
         """Leave out the first `T` rounds, as a view."""
@@ -346,7 +383,8 @@ class BanditLog:
         few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
         arms = counted(many, "arm") if few == many else f"{few} to {many} arms"
         rounds, features = counted(self.n_rounds, "round"), counted(self.n_features, "feature")
-        return f"BanditLog({rounds}, {arms}, {features}, {self.features.dtype})"
+        kind = "sparse " if isinstance(self.features, Layout) else ""
+        return f"BanditLog({rounds}, {arms}, {features}, {kind}{self.features.dtype})"
 
 
 def as_log(log: object, needed_by: str = "this") -> BanditLog:
@@ -385,6 +423,16 @@ def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tupl
     ('x0', 'x1')
     """
     return tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(feature_names)
+
+
+def _concat_rows(rows: Sequence[Features | Layout]) -> Features | Layout:
+    """Feature rows of logs that are joined."""
+    layouts = [one for one in rows if isinstance(one, Layout)]
+    if not layouts:
+        return np.concatenate([np.asarray(one) for one in rows])
+    if len(layouts) < len(rows) or len({type(one) for one in layouts}) > 1:
+        raise InputError("the logs lay out their features differently: make them alike by with_features")
+    return type(layouts[0]).concat(layouts)
 
 
 def _concat_ids(ids: Sequence[Ids | None]) -> Ids | None:

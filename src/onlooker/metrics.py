@@ -14,7 +14,7 @@ from onlooker.policy import LinearPolicy
 from onlooker.types import Index, Matrix, Vector
 
 
-class Policy(Protocol):
+class Chooser(Protocol):
     """Anything that chooses an arm in every round."""
 
     def choose(self, log: BanditLog) -> Index:
@@ -37,7 +37,7 @@ def direction_error(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.linalg.norm(_unit(first) - _unit(second)))
 
 
-def predictive_regret(policy: Policy | ArrayLike, theta_star: ArrayLike, test_log: BanditLog) -> float:
+def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike, test_log: BanditLog) -> float:
     """Mean reward that `policy` misses on fresh offers, by the true parameter and without noise.
 
     Examples
@@ -65,7 +65,7 @@ def predictive_regrets(thetas: Matrix, theta_star: ArrayLike, test_log: BanditLo
     missed = np.zeros(len(thetas))
     for start, stop in ragged.blocks(test_log.offsets, test_log.n_features):
         part = test_log[start:stop]
-        features = part.features.astype(np.float64, copy=False)
+        features = part.dense.astype(np.float64, copy=False)
         rewards = features @ truth
         best = np.maximum.reduceat(rewards, part.offsets[:-1])
         scores = features @ thetas.T
@@ -75,7 +75,7 @@ def predictive_regrets(thetas: Matrix, theta_star: ArrayLike, test_log: BanditLo
     return missed / test_log.n_rounds
 
 
-def agreement(policy: Policy | ArrayLike, log: BanditLog) -> float:
+def agreement(policy: Chooser | ArrayLike, log: BanditLog) -> float:
     """Fraction of the rounds in which `policy` picks what was picked.
 
     Examples
@@ -95,10 +95,10 @@ def _unit(theta: Vector) -> Vector:
     return np.asarray(scaled / np.linalg.norm(scaled))
 
 
-def _as_policy(policy: Policy | ArrayLike) -> Policy:
+def _as_policy(policy: Chooser | ArrayLike) -> Chooser:
     found: Any = getattr(policy, "policy_", policy)
     # NumPy's arrays have a `choose` of their own, so parameters are told by type.
-    chooser: Policy = LinearPolicy(found) if isinstance(found, (np.ndarray, list, tuple)) else found
+    chooser: Chooser = LinearPolicy(found) if isinstance(found, (np.ndarray, list, tuple)) else found
     return chooser
 
 

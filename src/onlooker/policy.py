@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from onlooker.encoding import feature_rows
 from onlooker.errors import InputError
 from onlooker.files import write_text
 from onlooker.frames import arrow_table
+from onlooker.layouts import Layout
 from onlooker.log import BanditLog, as_log
 from onlooker.log_checks import as_names
 from onlooker.one_line import one_line, shown
@@ -24,6 +25,29 @@ from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
 """Written into every saved policy; a file with another one is refused."""
+
+
+class Policy(Protocol):
+    """What an observer recovers: it scores the arms on offer, and chooses the best."""
+
+    def scores(self, log: BanditLog) -> Vector:
+        """Score of every offered arm, one per row of the log."""
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round, shape (N,)."""
+
+    def probabilities(self, log: BanditLog) -> Vector:
+        """Softmax of the scores within every round, one per row of the log."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file in which nothing is run."""
+
+
+def as_linear(policy: Policy, needed_by: str) -> LinearPolicy:
+    """Refuse a policy that is not linear where its weights are needed."""
+    if not isinstance(policy, LinearPolicy):
+        raise InputError(f"{needed_by} needs a linear policy, and a {type(policy).__name__} is not")
+    return policy
 
 
 class LinearPolicy:
@@ -94,6 +118,8 @@ class LinearPolicy:
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""
         theta = self.theta[self.positions(as_log(log, "a policy"))]
+        if isinstance(log.features, Layout):
+            return log.features @ theta
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
@@ -180,23 +206,44 @@ class LinearPolicy:
         ...     LinearPolicy.load(f"{folder}/policy.json") == policy
         True
         """
-        names = None if self.feature_names is None else list(self.feature_names)
-        document: dict[str, Any] = {"schema": SCHEMA, "theta": self.theta.tolist(), "feature_names": names}
-        if self.categories is not None:
-            document["categories"] = dict(self.categories)
-        write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        save_weights(path, SCHEMA, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
-        document = read_document(path, SCHEMA, "policy file", writer="LinearPolicy.save")
-        names, categories = document.get("feature_names"), document.get("categories")
-        try:
-            theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
-            known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
-            return cls(theta, known, None if categories is None else _levels(categories))
-        except InputError as error:
-            raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+        return load_weights(path, SCHEMA, cls)
+
+
+class Weighted(Policy, Protocol):
+    """A policy that is its weights, with the names and categories of the features."""
+
+    theta: Vector
+    feature_names: tuple[str, ...] | None
+    categories: Categories | None
+
+
+W = TypeVar("W")
+
+
+def save_weights(path: str | os.PathLike[str], schema: str, policy: Weighted) -> None:
+    """Write a policy's weights, names and categories as JSON."""
+    names = None if policy.feature_names is None else list(policy.feature_names)
+    document: dict[str, Any] = {"schema": schema, "theta": policy.theta.tolist(), "feature_names": names}
+    if policy.categories is not None:
+        document["categories"] = dict(policy.categories)
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def load_weights(path: str | os.PathLike[str], schema: str, policy: Callable[[Any, Any, Any], W]) -> W:
+    """Make a policy of what `save_weights` wrote."""
+    document = read_document(path, schema, "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
+    names, categories = document.get("feature_names"), document.get("categories")
+    try:
+        theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
+        known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+        return policy(theta, known, None if categories is None else _levels(categories))
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
 
 
 def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> list[Any]:

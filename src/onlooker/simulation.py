@@ -75,7 +75,7 @@ class Simulation:
         for place in np.argsort(ends, kind="stable"):
             while done < ends[place]:
                 stop = min(done + GATHER_ROUNDS, ends[place])
-                picked = self.log.features[rows[done:stop]].astype(np.float64, copy=False)
+                picked = self.log.dense[rows[done:stop]].astype(np.float64, copy=False)
                 gram += picked.T @ picked
                 moment += picked.T @ self.rewards[done:stop]
                 done = stop

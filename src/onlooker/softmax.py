@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from onlooker import ragged
 from onlooker.checks import as_number
 from onlooker.errors import InputError
+from onlooker.layouts import Layout
+from onlooker.likelihood import explained_and_agreed, pick_likelihood
 from onlooker.log import BanditLog
 from onlooker.objective import FINE, Objective, Pass, Point, Sums, added
 from onlooker.threads import ordered_map
@@ -87,9 +89,12 @@ class SoftmaxObjective(Objective):
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
     def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
+        log, d = self.log, self.n_features
+        if isinstance(log.features, Layout):
+            sums, gradients = _scored_block(log, self.weights, slice(*bounds, self.stride), wanted)
+            return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
         from onlooker.kernels.softmax import accumulate
 
-        log, d = self.log, self.n_features
         size = 0 if wanted.share is None else d
         gradient, upper = np.zeros(d), np.zeros((size, size))
         gradients = np.empty((bounds[1] - bounds[0] if wanted.width else 0, d))
@@ -126,8 +131,11 @@ class SoftmaxObjective(Objective):
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
         features = self.log.features
-        sample = features[:: max(1, len(features) // 10_000)]
-        return np.asarray(8 * np.finfo(features.dtype).eps * np.abs(sample).max(axis=0).astype(np.float64))
+        if isinstance(features, Layout):
+            largest = features.absolute_largest()
+        else:
+            largest = np.abs(features[:: max(1, len(features) // 10_000)]).max(axis=0).astype(np.float64)
+        return np.asarray(8 * np.finfo(features.dtype).eps * largest)
 
     def unpenalised(self) -> Self:
         """The same rounds without the penalty."""
@@ -157,6 +165,29 @@ class SoftmaxObjective(Objective):
         )
 
 
+def _scored_block(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
+    """The same for features of any layout, by way of the scores; and the rounds' gradients where windows need them."""
+    part, weight = log[rounds], weights[rounds]
+    rows, scores = part.features, part.features @ wanted.theta
+    assert isinstance(rows, Layout)
+    found, by_row = pick_likelihood(scores, part), np.repeat(weight, part.n_arms)
+    explained, agreed = explained_and_agreed(scores, part)
+    residuals = by_row * (found.predicted - found.expected)
+    upper = np.zeros((0, 0))
+    if wanted.share is not None:
+        means = rows.round_sums(found.predicted, part.offsets)
+        upper = np.triu(rows.cross(by_row * found.predicted) - means.cross(weight))
+    sums = Sums(
+        loss=float(weight @ found.losses),
+        gradient=rows.T @ residuals,
+        upper=upper,
+        explained=int(np.count_nonzero(explained[weight > 0])),
+        agreed=int(np.count_nonzero(agreed[weight > 0])),
+    )
+    gradients = rows.round_sums(residuals, part.offsets).toarray() if wanted.width else np.zeros((0, 0))
+    return sums, gradients
+
+
 def round_losses(log: BanditLog, theta: Vector) -> Vector:
     """Softmax loss of every round, shape (N,).
 
@@ -167,13 +198,15 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
     >>> round_losses(log, np.ones(2)) - np.log(4)
     array([0., 0., 0.])
     """
+    if isinstance(log.features, Layout):
+        return pick_likelihood(log.features @ theta, log).losses
     from onlooker.kernels import softmax as kernels
 
     losses = np.empty(log.n_rounds)
 
     def block(bounds: tuple[int, int]) -> None:
         out = losses[bounds[0] : bounds[1]]
-        kernels.round_losses(log.features, log.offsets, log.chosen, *bounds, theta, out)
+        kernels.round_losses(log.dense, log.offsets, log.chosen, *bounds, theta, out)
 
     for _ in ordered_map(block, _blocks(log)):
         pass
@@ -189,7 +222,8 @@ def hardest_places(log: BanditLog, losses: Vector, n_values: int) -> Index:
 def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     """Ranges of rounds for a task each, whatever the number of threads."""
     values = log.features.size // BLOCKS
-    return ragged.blocks(log.offsets, log.n_features, min(max(values, FEWEST_VALUES * stride), MOST_VALUES * stride))
+    by_row = -(-log.features.size // max(1, len(log.features)))
+    return ragged.blocks(log.offsets, by_row, min(max(values, FEWEST_VALUES * stride), MOST_VALUES * stride))
 
 
 def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:

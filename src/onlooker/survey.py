@@ -100,7 +100,7 @@ class SurveyPart:
         taken = part if self.stride == 1 else part[skipped :: self.stride]
         return PartSurvey(
             counts=Counts.of(part),
-            largest=np.maximum(part.features.max(axis=0), -part.features.min(axis=0)).astype(np.float64),
+            largest=np.maximum(part.dense.max(axis=0), -part.dense.min(axis=0)).astype(np.float64),
             dtype=part.features.dtype,
             sampled=taken,
             sampled_first=first + skipped,

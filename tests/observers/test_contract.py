@@ -52,7 +52,7 @@ def test_parameters_are_keyword_only_and_kept(kind):
     assert observer.get_params() == {p.name: p.default for p in parameters}
     for name in observer.get_params():
         marker = object()
-        assert getattr(kind(**{name: marker}), name) is marker
+        assert kind(**{name: marker}).get_params(deep=False)[name] is marker
 
 
 def test_clone_and_set_params(kind):

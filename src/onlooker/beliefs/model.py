@@ -51,7 +51,7 @@ class BeliefModel:
     @classmethod
     def of(cls, log: BanditLog, *, alpha: float) -> BeliefModel:
         """Look at a log."""
-        picked = log.features[log.chosen_rows].astype(np.float64)
+        picked = log.dense[log.chosen_rows].astype(np.float64)
         largest = float(np.abs(picked).max(initial=0.0)) or 1.0
         scale = largest * float(np.sqrt(np.square(picked / largest).sum(axis=1).mean())) or 1.0
         return cls(log=log, alpha=alpha / scale, scale=scale, picked=picked / scale)

@@ -113,7 +113,7 @@ class BeliefSampler:
         def carry(block: tuple[int, int, int]) -> None:
             number, start, stop = block
             carry_beliefs(
-                *(log.features, log.offsets, log.chosen, model.picked, start, stop, self._roots[number], model.alpha),
+                *(log.dense, log.offsets, log.chosen, model.picked, start, stop, self._roots[number], model.alpha),
                 *(old.sums, sums, old.beliefs, beliefs, likelihoods, pulls),
             )
 
@@ -146,7 +146,7 @@ class BeliefSampler:
             n, d = stop - start, model.n_features
             steps = np.where(random.random(n) < 0.5, *STEPS)
             moved = redraw_beliefs(
-                *(log.features, log.offsets, log.chosen, model.picked, start, stop, self._roots[number]),
+                *(log.dense, log.offsets, log.chosen, model.picked, start, stop, self._roots[number]),
                 *(model.alpha, self.noise, hidden.sums, steps, random.standard_normal((n, d)), random.random(n)),
                 *(hidden.beliefs, hidden.likelihoods, slopes),
             )

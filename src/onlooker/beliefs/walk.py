@@ -92,7 +92,7 @@ class WalkSampler:
 
         def carry(block: tuple[int, int, int]) -> None:
             carry_around(
-                *(log.features, log.offsets, log.chosen, *block[1:], model.alpha),
+                *(log.dense, log.offsets, log.chosen, *block[1:], model.alpha),
                 *(shifts, old.beliefs, beliefs, likelihoods, pulls),
             )
 
@@ -110,7 +110,7 @@ class WalkSampler:
             random, n = self._blocks[number], stop - start
             steps = np.where(random.random(n) < 0.5, *STEPS)
             moved: int = redraw_around(
-                *(log.features, log.offsets, log.chosen, start, stop, model.alpha, math.sqrt(self._prior.spread)),
+                *(log.dense, log.offsets, log.chosen, start, stop, model.alpha, math.sqrt(self._prior.spread)),
                 *(hidden.walk, steps, random.standard_normal((n, model.n_features)), random.random(n)),
                 *(hidden.beliefs, hidden.likelihoods),
             )

@@ -131,7 +131,7 @@ def _agreements(log: BanditLog, thetas: Matrix, bounds: list[int]) -> Matrix:
     hits = np.zeros((len(thetas), log.n_rounds), dtype=bool)
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        scores = np.ascontiguousarray((part.features.astype(np.float64, copy=False) @ thetas.T).T)
+        scores = np.ascontiguousarray((part.dense.astype(np.float64, copy=False) @ thetas.T).T)
         for row, values in zip(hits, scores, strict=True):
             row[start:stop] = ragged.argmax(values, part.offsets) == part.chosen
     return np.array([[float(row[a:b].mean()) for a, b in pairwise(bounds)] for row in hits])

@@ -57,7 +57,7 @@ def find_choices(log: BanditLog) -> Choices:
     scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
     if (scale != 1).any():
         # Divided as float64, which holds what float32 would round to nothing.
-        features = np.divide(kept.features, scale, out=np.empty_like(kept.features), casting="same_kind")
+        features = np.divide(kept.dense, scale, out=np.empty_like(kept.dense), casting="same_kind")
         kept = BanditLog(features, kept.offsets, kept.chosen, round_ids=kept.round_ids)
     return Choices(
         log=kept,
@@ -74,7 +74,7 @@ def _ranges(log: BanditLog) -> Matrix:
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
         ends = (np.maximum, np.minimum)
-        high, low = (end.reduceat(part.features, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
+        high, low = (end.reduceat(part.dense, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
         gap = high - low
         ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
     return ranges

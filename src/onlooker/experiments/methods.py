@@ -12,7 +12,7 @@ from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
 from onlooker.experiments.setting import LEARNERS, TEST_ROUNDS
 from onlooker.observers.methods import find_methods
-from onlooker.policy import LinearPolicy
+from onlooker.policy import LinearPolicy, as_linear
 from onlooker.simulation import Simulation, simulate
 from onlooker.study import LEARNER
 
@@ -66,4 +66,4 @@ def _recovered(method: str, simulation: Simulation) -> tuple[LinearPolicy, float
         started = time.process_time()
         observer.fit(simulation.log)
         seconds = time.process_time() - started
-    return observer.policy_, seconds
+    return as_linear(observer.policy_, "the table"), seconds

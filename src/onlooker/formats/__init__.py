@@ -60,7 +60,7 @@ def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = N
         found = find_format(source)
         check_options(found, columns)
         log = found.read(source, **columns)
-        check_held(log.features.nbytes)
+        check_held(log.dense.nbytes)
     return log
 
 
@@ -89,7 +89,7 @@ def read_logs(
             raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
         check_options(found, columns | {"by": by}, besides=("by",))
         logs = found.read_by(source, by=by, **columns)
-        check_held(sum(log.features.nbytes for log in logs.values()))
+        check_held(sum(log.dense.nbytes for log in logs.values()))
     return logs
 
 

@@ -23,7 +23,7 @@ def aligned(log: BanditLog, like: Encoded) -> BanditLog:
         raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
     where = {name: j for j, name in enumerate(log.feature_names)}
     return BanditLog(
-        log.features if wanted == log.feature_names else log.features[:, [where[name] for name in wanted]],
+        log.dense if wanted == log.feature_names else log.dense[:, [where[name] for name in wanted]],
         log.offsets,
         log.chosen,
         feature_names=wanted,

@@ -160,7 +160,7 @@ def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> It
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
         columns[CHOSEN] = pa.array(chosen)
-        rows = part.features.astype(np.float64, copy=False) if widen else part.features
+        rows = part.dense.astype(np.float64, copy=False) if widen else part.dense
         yield pa.table(columns | {name: pa.array(rows[:, j]) for j, name in enumerate(features)})
 
 

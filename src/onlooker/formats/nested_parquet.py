@@ -101,7 +101,7 @@ def _table(log: BanditLog) -> Any:
         kind = pa.large_list(pa.field("arm", entries.type, nullable=False))
         return pa.LargeListArray.from_arrays(pa.array(log.offsets), entries, type=kind)
 
-    values = pa.array(log.features.reshape(-1))
+    values = pa.array(log.dense.reshape(-1))
     kind = pa.list_(pa.field("feature", values.type, nullable=False), log.n_features)
     columns: dict[str, Any] = {}
     if log.round_ids is not None:

@@ -130,7 +130,7 @@ def write(log: BanditLog, file: BinaryIO) -> None:
             f"obp offers the same actions in every round, but round {t} offers {log.n_arms[t]} arms and round 0 "
             f"{n_arms}: write .parquet"
         )
-    arms = log.features.reshape(log.n_rounds, n_arms, log.n_features)
+    arms = log.dense.reshape(log.n_rounds, n_arms, log.n_features)
     arrays: dict[str, NDArray[Any]] = {
         "n_rounds": np.array(log.n_rounds),
         "n_actions": np.array(n_arms),

@@ -150,7 +150,7 @@ class WholeFiles:
     def _read(self, path: Path) -> BanditLog:
         with named(path, "read"):
             log = self._format.read(path, **self._options)
-            check_held(log.features.nbytes)
+            check_held(log.dense.nbytes)
         return log
 
 

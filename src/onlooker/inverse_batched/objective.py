@@ -87,7 +87,7 @@ class BatchedObjective:
         self.bonus = np.empty(len(log.features))
         self.inverse = np.eye(log.n_features) / ridge
         """Of `Phi`, as the learner's last pick saw it."""
-        transform(log.features, log.offsets, log.chosen, batch, ridge, self.inverse, self.rows, self.bonus)
+        transform(log.dense, log.offsets, log.chosen, batch, ridge, self.inverse, self.rows, self.bonus)
         self.bonus *= alpha
         self._blocks = list(ragged.blocks(log.offsets, log.n_features, BLOCK_VALUES))
 

@@ -15,7 +15,7 @@ from onlooker.errors import OnlookerWarning
 from onlooker.held_out import HeldOut, HeldOutCurve
 from onlooker.log import BanditLog, as_log
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
-from onlooker.policy import LinearPolicy
+from onlooker.policy import LinearPolicy, Policy, as_linear
 from onlooker.study import Watch
 
 STRETCHES, LEAST_STRETCH = 20, 50
@@ -127,7 +127,7 @@ def look_at(
     return Found(
         log=rounds,
         diagnosis=diagnosis,
-        policy=observer.policy_,
+        policy=as_linear(observer.policy_, "a report"),
         summary=observer.summary(),
         curve=curve,
         agreement=_agreement(rounds, observer.policy_, diagnosis.level),
@@ -135,7 +135,7 @@ def look_at(
     )
 
 
-def _agreement(log: BanditLog, policy: LinearPolicy, level: float) -> tuple[Stretch, ...]:
+def _agreement(log: BanditLog, policy: Policy, level: float) -> tuple[Stretch, ...]:
     """Equal parts of the rounds that offer a choice."""
     choices = np.flatnonzero(log.n_arms > 1)
     hits = (policy.choose(log) == log.chosen)[choices]

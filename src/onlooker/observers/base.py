@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from onlooker.errors import InputError, NotFittedError, OnlookerWarning
 from onlooker.log import BanditLog, as_log
-from onlooker.metrics import agreement
-from onlooker.policy import LinearPolicy
+from onlooker.policy import Policy, as_linear
 from onlooker.types import Index, Vector
 
 
@@ -21,7 +22,10 @@ class Observer:
     Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`.
     """
 
-    policy_: LinearPolicy
+    _stored: ClassVar[Mapping[str, str]] = {}
+    """Attributes of parameters that cannot have their own name, as a method has it."""
+
+    policy_: Policy
     """The policy that was recovered."""
     warnings_: tuple[str, ...] = ()
     """What to know before using it; empty where there is nothing."""
@@ -32,8 +36,8 @@ class Observer:
 
     @property
     def theta_(self) -> Vector:
-        """Weight of each feature, shape (d,)."""
-        return self._fitted().theta
+        """Weight of each feature, shape (d,): what a linear policy consists of."""
+        return as_linear(self._fitted(), "theta_").theta
 
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the recovered policy chooses in every round, shape (N,)."""
@@ -45,9 +49,9 @@ class Observer:
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that the recovered policy makes too."""
-        return agreement(self._fitted(), as_log(log, "score"))
+        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
 
-    def _fitted(self) -> LinearPolicy:
+    def _fitted(self) -> Policy:
         if not hasattr(self, "policy_"):
             raise NotFittedError(f"this {type(self).__name__} has not seen a log yet: call fit(log) first")
         return self.policy_
@@ -65,7 +69,7 @@ class Observer:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002  scikit-learn's signature
         """Parameters by name; with `deep`, also those of a parameter that has some of its own."""
-        found = {name: getattr(self, name) for name in self._parameter_names()}
+        found = {name: getattr(self, self._stored.get(name, name)) for name in self._parameter_names()}
         if deep:
             for name, value in list(found.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
@@ -81,9 +85,9 @@ class Observer:
                     f"{type(self).__name__} has no parameter {owner!r}: it has {', '.join(self._parameter_names())}"
                 )
             if inner:
-                getattr(self, owner).set_params(**{inner: value})
+                getattr(self, self._stored.get(owner, owner)).set_params(**{inner: value})
             else:
-                setattr(self, owner, value)
+                setattr(self, self._stored.get(owner, owner), value)
         return self
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from onlooker.errors import InputError, NoPreferenceWarning, OneArmRoundsWarning
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import minimise
 from onlooker.observers.base import Observer
-from onlooker.policy import LinearPolicy
+from onlooker.policy import LinearPolicy, as_linear
 from onlooker.softmax import SoftmaxObjective
 from onlooker.tracking.path import Checkpoint, Path, as_checkpoints, next_checkpoint
 from onlooker.tracking.variation import uniform_p_value, untold, within_rounds
@@ -45,7 +45,7 @@ class BeliefObserver(Observer):
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that a learner that believes `theta_` picks an arm, one per row of `log.features`."""
-        policy = self._fitted()
+        policy = as_linear(self._fitted(), "predict_proba")
         sharp = LinearPolicy(self.alpha * policy.theta, policy.feature_names, policy.categories)
         return sharp.probabilities(log)
 

@@ -154,7 +154,7 @@ def _findings(objective: BatchedObjective, found: Solution, *, hinge: bool) -> I
 
 def _path(log: BanditLog, theta: Vector, *, batch: int, ridge: float) -> Path:
     """What the learner believed at checkpoints, if its rewards were `x' theta`."""
-    picks = log.features[log.chosen_rows].astype(np.float64)
+    picks = log.dense[log.chosen_rows].astype(np.float64)
     gram, learned, n = ridge * np.eye(len(theta)), 0, 0
     rounds, thetas = [], []
     while n < log.n_rounds:

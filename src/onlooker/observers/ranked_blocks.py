@@ -75,6 +75,6 @@ def _means(log: BanditLog, blocks: int) -> Matrix:
     found = []
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         part = log[start:stop]
-        offered = np.add.reduceat(part.features, part.offsets[:-1], axis=0, dtype=np.float64) / part.n_arms[:, None]
-        found.append((part.features[part.chosen_rows] - offered).mean(axis=0))
+        offered = np.add.reduceat(part.dense, part.offsets[:-1], axis=0, dtype=np.float64) / part.n_arms[:, None]
+        found.append((part.dense[part.chosen_rows] - offered).mean(axis=0))
     return np.array(found)

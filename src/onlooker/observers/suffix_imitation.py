@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +14,14 @@ from onlooker.covariance import model_covariance, sandwich_covariance, window_wi
 from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
 from onlooker.inverses import inverse
-from onlooker.log import BanditLog, feature_labels
+from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import Fit, minimise_and_look
 from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
 from onlooker.observers.suffix import suffix_objective
 from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 from onlooker.parts import Parts
-from onlooker.policy import LinearPolicy
+from onlooker.score_models import LINEAR, ScoreModel
 from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix, Progress
@@ -51,11 +52,14 @@ class SuffixImitation(Observer):
         How many neighbours the sandwich allows for; None takes Newey and West's rule, 0 treats rounds as independent.
     seed
         Of the search for the smallest 0-1 loss: same seed, same answer.
+    score
+        How features become an arm's score: `Linear()`, or `Products()` for weights on products of features as well.
+        Kept as `score_model`, since `score` is a method.
 
     Attributes
     ----------
     policy_, theta_
-        What was recovered.
+        What was recovered; only a linear policy has `theta_`.
     burn_in_
         Rounds thrown away.
     loss_
@@ -90,6 +94,8 @@ class SuffixImitation(Observer):
     True
     """
 
+    _stored: ClassVar[Mapping[str, str]] = {"score": "score_model"}
+
     burn_in_: int
     loss_: float
     n_iter_: int
@@ -111,6 +117,7 @@ class SuffixImitation(Observer):
         covariance: str = "sandwich",
         lags: int | None = None,
         seed: int = 0,
+        score: ScoreModel = LINEAR,
     ) -> None:
         self.burn_in = burn_in
         self.l2 = l2
@@ -118,6 +125,7 @@ class SuffixImitation(Observer):
         self.covariance = covariance
         self.lags = lags
         self.seed = seed
+        self.score_model = score
 
     def fit(
         self,
@@ -136,18 +144,21 @@ class SuffixImitation(Observer):
         rounds, as many as fit into memory.
         """
         self._check_parameters()
+        basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
         objective, start = suffix_objective(
-            log, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
+            basis, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
         )
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective)
         trouble = find_trouble(objective, fit, at.hessian)
-        told = trouble.identified & (objective.n_rounds > log.n_features)
+        told = trouble.identified & (objective.n_rounds > basis.n_features)
         covariance[~told, :] = np.nan
         covariance[:, ~told] = np.nan
 
-        self.policy_ = LinearPolicy(np.where(trouble.constant, 0.0, at.theta), log.feature_names, log.categories)
+        self._weights = np.where(trouble.constant, 0.0, at.theta)
+        self._labels = feature_labels(basis.feature_names, basis.n_features)
+        self.policy_ = self.score_model.policy(self._weights, log)
         self.burn_in_ = start
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
@@ -159,7 +170,7 @@ class SuffixImitation(Observer):
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
-            self._miss_fewest(objective, progress)
+            self._miss_fewest(objective, log, progress)
         self._warn([warning for warning in trouble.warnings if self._concerns(warning)], stacklevel=2)
         return self
 
@@ -171,9 +182,8 @@ class SuffixImitation(Observer):
         if self.loss == "zero_one":
             # Of a direction alone there is no likelihood.
             likelihoods, ratio, p_value = (np.nan, np.nan), np.nan, np.nan
-        names = feature_labels(self.policy_.feature_names, len(self.theta_))
         return Summary(
-            coefficients=coefficients(names, self.theta_, np.sqrt(np.diag(self.covariance_)), level),
+            coefficients=coefficients(self._labels, self._weights, np.sqrt(np.diag(self.covariance_)), level),
             level=level,
             covariance=self.covariance if self.loss == "softmax" else NO_INTERVALS,
             n_rounds=self.n_rounds_,
@@ -191,16 +201,19 @@ class SuffixImitation(Observer):
         if self.loss not in {"softmax", "zero_one"}:
             raise InputError(f"loss is {self.loss!r}: use 'softmax' or 'zero_one'")
         as_whole(self.seed, "seed")
+        if not isinstance(self.score_model, ScoreModel) or isinstance(self.score_model, type):
+            raise InputError(f"score is {self.score_model!r}: use Linear() or Products()")
         if self.covariance not in {"sandwich", "model"}:
             raise InputError(f"covariance is {self.covariance!r}: use 'sandwich' or 'model'")
         as_number(self.l2, "l2", least=0.0)
         if self.lags is not None:
             as_whole(self.lags, "lags")
 
-    def _miss_fewest(self, objective: SoftmaxObjective, progress: Progress | None) -> None:
+    def _miss_fewest(self, objective: SoftmaxObjective, log: BanditLog | Parts, progress: Progress | None) -> None:
         """Put the policy of the smallest 0-1 loss in the place of the softmax's."""
-        found = fewest_misses(objective, self.theta_, seed=self.seed, progress=progress)
-        self.policy_ = LinearPolicy(found.theta, self.policy_.feature_names, self.policy_.categories)
+        found = fewest_misses(objective, self._weights, seed=self.seed, progress=progress)
+        self._weights = found.theta
+        self.policy_ = self.score_model.policy(found.theta, log)
         self.loss_ = found.loss
         self.n_iter_ = found.n_iter
         self.agreement_ = found.agreed / objective.n_rounds

@@ -109,6 +109,7 @@ class TrackingObserver(Observer):
     True
     """
 
+    policy_: LinearPolicy
     covariance_: Matrix
     units_: Vector | None
     exploration_: Exploration
@@ -150,7 +151,7 @@ class TrackingObserver(Observer):
         for part in parts_of(log):
             places = self.policy_.positions(part)
             moved = (places != np.arange(len(places))).any()
-            same = BanditLog(part.features[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
+            same = BanditLog(part.dense[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
             self._monitor.watch(same, None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
 
@@ -158,15 +159,16 @@ class TrackingObserver(Observer):
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
         from onlooker.kernels.tracking import pick_probabilities
 
-        places = self._fitted().positions(as_log(log, "predict_proba"))
+        self._fitted()
+        places = self.policy_.positions(as_log(log, "predict_proba"))
         follower = self._monitor.follower
         model, belief = follower.assumption.model(), follower.belief_at(places)
         units = None if follower.units is None else follower.units[places]
 
         def of(block: tuple[int, int]) -> Vector:
             part = log[block[0] : block[1]]
-            found = np.empty(len(part.features))
-            features = part.features if units is None else in_units(part.features, units)
+            found = np.empty(len(part.dense))
+            features = part.dense if units is None else in_units(part.dense, units)
             pick_probabilities(features, part.offsets, model, belief, found)
             return found
 

@@ -78,7 +78,7 @@ class RunPasses:
 
         sizes, d = part.n_arms, part.n_features
         choices, chance = (sizes > 1).astype(np.float64), np.log(sizes)
-        rounds, nothing = (part.features, part.offsets, part.chosen, choices), np.zeros((0, d))
+        rounds, nothing = (part.dense, part.offsets, part.chosen, choices), np.zeros((0, d))
         found: list[SuffixSums | None] = []
         for start, stride, theta in zip(self.starts, self.strides, self.thetas, strict=True):
             begin = max(0, start - first)

@@ -94,7 +94,7 @@ class Follower:
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
             stop = min(done + ahead, log.n_rounds)
             first, last = log.offsets[done], log.offsets[stop]
-            features = log.features[first:last]
+            features = log.dense[first:last]
             follow(
                 features if self.units is None else in_units(features, self.units),
                 log.offsets[done : stop + 1] - first,

@@ -107,7 +107,7 @@ class Monitor:
         score, self.information = within_rounds(log)
         units = own_units(log)
         if units is not None:
-            log = BanditLog(in_units(log.features, units), log.offsets, log.chosen)
+            log = BanditLog(in_units(log.dense, units), log.offsets, log.chosen)
         self.uniform = uniform_p_value(score, self.information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
@@ -192,7 +192,7 @@ def _size(step: int) -> int:
 def check_scale(log: BanditLog, ridge: float) -> None:
     """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
     # Not by absolute values, which would be a second copy of the rounds.
-    spread = np.maximum(log.features.max(axis=0), -log.features.min(axis=0))
+    spread = np.maximum(log.dense.max(axis=0), -log.dense.min(axis=0))
     names = feature_labels(log.feature_names, log.n_features)
     limit = LARGEST * max(1.0, ridge) ** 0.5
     if float(spread.max()) > limit:
@@ -214,7 +214,7 @@ def _joined(first: BanditLog, second: BanditLog) -> BanditLog:
 
 def _plain(log: BanditLog) -> dict[str, Any]:
     return {
-        "features": log.features.tolist(),
+        "features": log.dense.tolist(),
         "dtype": log.features.dtype.name,
         "offsets": log.offsets.tolist(),
         "chosen": log.chosen.tolist(),

@@ -30,7 +30,7 @@ def _differences(log: BanditLog) -> Iterator[tuple[Matrix, BanditLog]]:
     """Features less their round's mean, and the rounds that they are of, some at a time."""
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        rows = part.features.astype(np.float64)
+        rows = part.dense.astype(np.float64)
         n_arms = part.n_arms
         # From the first arm, then from the mean: what all arms share leaves exactly nothing.
         rows -= np.repeat(rows[part.offsets[:-1]], n_arms, axis=0)
@@ -52,7 +52,7 @@ def own_units(log: BanditLog) -> Vector | None:
     """
     squares, fourths, most = np.zeros((3, log.n_features))
     for rows, part in _differences(log):
-        most = np.maximum(most, np.abs(part.features).max(axis=0))
+        most = np.maximum(most, np.abs(part.dense).max(axis=0))
         square = np.square(rows, out=rows)
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)

@@ -69,7 +69,7 @@ class Circles:
         log = self._log
 
         def block(bounds: tuple[int, int]) -> None:
-            leads(log.features, log.offsets, log.chosen, self._weights, *bounds, theta, self._here)
+            leads(log.dense, log.offsets, log.chosen, self._weights, *bounds, theta, self._here)
 
         for _ in ordered_map(block, self._blocks):
             pass
@@ -81,7 +81,7 @@ class Circles:
         log = self._log
 
         def block(bounds: tuple[int, int]) -> None:
-            leads(log.features, log.offsets, log.chosen, self._weights, *bounds, direction, self._ahead)
+            leads(log.dense, log.offsets, log.chosen, self._weights, *bounds, direction, self._ahead)
             arcs(log.offsets, log.chosen, self._weights, *bounds, self._here, self._ahead, self._low, self._length)
 
         for _ in ordered_map(block, self._blocks):

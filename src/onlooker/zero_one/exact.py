@@ -53,7 +53,7 @@ def _rivals(objective: SoftmaxObjective, columns: Matrix) -> tuple[Matrix, Index
     log = objective.log
     rounds = np.repeat(np.arange(log.n_rounds), log.n_arms)
     picks = (log.offsets[:-1] + log.chosen)[rounds]
-    features = log.features.astype(np.float64)
+    features = log.dense.astype(np.float64)
     over = (features[picks] - features) @ columns
     sizes = np.abs(over).sum(axis=1)
     alike, rows = sizes == 0, np.arange(len(features))
