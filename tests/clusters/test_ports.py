@@ -5,6 +5,7 @@ import re
 import socket
 import struct
 import sys
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -26,7 +27,8 @@ GRPC_METHODS = (
 )
 """Of every server of a cluster at least one, to read and to write."""
 
-OK, UNIMPLEMENTED, UNAUTHENTICATED = 0, 12, 16
+STATUS = re.compile(rb"grpc-status(?:\x01(\d)|\x02(\d\d))")
+UNIMPLEMENTED, UNAUTHENTICATED = 12, 16
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +47,13 @@ def sockets_of(session):
     """Addresses and ports that processes of a session listen on."""
     inodes = set()
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.getsid(int(folder.name)) == session:
-                inodes |= {os.readlink(one)[8:-1] for one in (folder / "fd").iterdir()}
-        except OSError:
-            continue
+        # Processes end, and files are closed, while they are looked at.
+        with suppress(OSError):
+            if os.getsid(int(folder.name)) != session:
+                continue
+            for opened in (folder / "fd").iterdir():
+                with suppress(OSError):
+                    inodes.add(str(opened.readlink()).removeprefix("socket:[").removesuffix("]"))
     found = []
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -86,11 +90,11 @@ def grpc_status(port, method):
         b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
         for name, value in headers.items()
     )
-    call = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, b"") + frame(1, 4, 1, packed) + frame(0, 1, 1, b"\0" * 5)
-    answer = exchange(port, call, until=re.compile(rb"grpc-status.\d+", re.DOTALL))
-    status = re.search(rb"grpc-status(.)(\d+)", answer, re.DOTALL)
-    assert status is not None, answer
-    return int(status[2][: status[1][0]])
+    frames = frame(4, 0, 0, b"") + frame(1, 4, 1, packed) + frame(0, 1, 1, b"\0" * 5)
+    answer = exchange(port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frames, until=STATUS)
+    found = STATUS.search(answer)
+    assert found is not None, answer
+    return int(found[1] or found[2])
 
 
 def frame(kind, flags, stream, payload):
@@ -102,9 +106,7 @@ def exchange(port, message, until=None):
     answer = b""
     with socket.create_connection(("127.0.0.1", port), 10) as line:
         line.sendall(message)
-        try:
+        with suppress(ConnectionResetError):
             while (until is None or not until.search(answer)) and (more := line.recv(65536)):
                 answer += more
-        except ConnectionResetError:
-            pass
     return answer
