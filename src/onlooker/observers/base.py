@@ -18,8 +18,8 @@ class Observer:
     """Base of the observers: `fit` sets `policy_`, everything else follows from it.
 
     A subclass names its parameters in a keyword-only `__init__`, stores each under its own name, and learns in `fit`.
-    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`. Observers can be pickled and
-    copied; `sklearn.model_selection.cross_val_score(observer, log, cv=TimeSeriesSplit())` scores them on later rounds.
+    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`. Observers can be pickled
+    and copied; scikit-learn's `cross_val_score(observer, log, cv=TimeSeriesSplit())` scores them on later rounds.
     """
 
     policy_: LinearPolicy
