@@ -43,6 +43,8 @@ def test_weights_and_sweeps_are_the_same(logs):
     weights = np.random.default_rng(0).integers(0, 3, logs[0].n_rounds)
     dense, sparse = (SuffixImitation(burn_in="naive").fit(log, weights) for log in logs)
     np.testing.assert_allclose(sparse.theta_, dense.theta_, atol=1e-7)
+    np.testing.assert_allclose(sparse.covariance_, dense.covariance_, rtol=1e-4, atol=1e-9)
+    assert sparse.agreement_ == dense.agreement_
     dense, sparse = (burn_in_sweep(log, [0.0, 0.5, 0.9]) for log in logs)
     np.testing.assert_allclose(sparse.thetas, dense.thetas, atol=1e-4)
 

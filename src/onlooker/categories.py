@@ -7,10 +7,9 @@ than it they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from onlooker.errors import InputError
 
@@ -19,6 +18,38 @@ Categories = Mapping[str, tuple[str, ...]]
 
 MOST_LEVELS = 32
 """A text column with more levels is not taken for a category unless it is named."""
+
+
+class ReadOnlyCategories(Mapping[str, tuple[str, ...]]):
+    """Categories that cannot be changed but, unlike Python's own read-only mapping, can be pickled and copied.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> categories = ReadOnlyCategories({"colour": ("blue", "red")})
+    >>> pickle.loads(pickle.dumps(categories)) == categories == {"colour": ("blue", "red")}
+    True
+    """
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, levels: Mapping[str, tuple[str, ...]]) -> None:
+        self._levels = dict(levels)
+
+    def __getitem__(self, column: str) -> tuple[str, ...]:
+        return self._levels[column]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._levels)
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReadOnlyCategories, (self._levels,)
+
+    def __repr__(self) -> str:
+        return f"ReadOnlyCategories({self._levels})"
 
 
 class Encoded(Protocol):
@@ -67,7 +98,7 @@ def as_categories(
     Examples
     --------
     >>> as_categories({"colour": ["blue", "red"]}, ["price", "colour=red"])
-    mappingproxy({'colour': ('blue', 'red')})
+    ReadOnlyCategories({'colour': ('blue', 'red')})
     """
     if not categories:
         return None
@@ -82,7 +113,7 @@ def as_categories(
         if absent:
             raise InputError(f"category {column!r} has no feature {absent[0]!r}: every level but the first needs one")
         checked[column] = tuple(levels)
-    return MappingProxyType(checked)
+    return ReadOnlyCategories(checked)
 
 
 @dataclass(frozen=True)

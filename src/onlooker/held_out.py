@@ -8,6 +8,7 @@ import numpy as np
 
 from onlooker.checks import as_number
 from onlooker.log import BanditLog
+from onlooker.round_weights import split
 from onlooker.softmax import round_losses
 from onlooker.sweep import fit_suffixes
 from onlooker.types import Index, Progress, Vector
@@ -61,40 +62,50 @@ class HeldOut:
     def __post_init__(self) -> None:
         as_number(self.l2, "l2", least=0.0)
 
-    def start(self, log: BanditLog) -> int:
+    def start(self, log: BanditLog, weights: Vector | None = None) -> int:
         """Number of rounds to throw away; 0 where the log is too short to tell."""
-        found = self.curve(log)
+        found = self.curve(log, weights)
         return 0 if found is None else found.start
 
-    def curve(self, log: BanditLog) -> HeldOutCurve | None:
-        """Loss on the held-out rounds after every candidate burn-in; None where the log is too short to tell."""
-        n = log.n_rounds
+    def curve(self, log: BanditLog, weights: Vector | None = None) -> HeldOutCurve | None:
+        """Loss on the held-out rounds after every candidate burn-in; None where the log is too short to tell.
+
+        With `weights`, one a round, each round counts as often as its weight says, in burn-ins too.
+        """
+        n = log.n_rounds if weights is None else int(weights.sum())
         edges = np.arange(BLOCKS + 1) * n // BLOCKS
-        parts = [(int(edges[k]), int(edges[k + 1])) for k in range(BLOCKS // 2 + EVERY - 1, BLOCKS, EVERY)]
-        kept = np.ones(n)
+        sides = edges[[(k, k + 1) for k in range(BLOCKS // 2 + EVERY - 1, BLOCKS, EVERY)]]
+        starts = np.unique([int(fraction * n) for fraction in CANDIDATES])
+        counts = np.ones(log.n_rounds)
+        places, parts = starts, sides
+        if weights is not None:
+            log, counts, split_at = split(log, weights, np.concatenate([starts, sides.ravel()]))
+            places, parts = split_at[: len(starts)], split_at[len(starts) :].reshape(sides.shape)
+        kept, held = counts.copy(), np.zeros(log.n_rounds)
         for start, stop in parts:
-            kept[start:stop] = 0.0
-        choices = log.n_arms > 1
+            kept[start:stop], held[start:stop] = 0.0, counts[start:stop]
         enough = max(LEAST_ROUNDS, 2 * log.n_features)
-        burn_ins = sorted({int(fraction * n) for fraction in CANDIDATES})
-        burn_ins = [burn_in for burn_in in burn_ins if kept[burn_in:].sum() >= enough]
-        if not burn_ins or np.count_nonzero(choices & (kept == 0)) < LEAST_ROUNDS:
+        long = np.array([kept[place:].sum() >= enough for place in places.tolist()])
+        if not long.any() or held[log.n_arms > 1].sum() < LEAST_ROUNDS:
             return None
-        thetas, _ = fit_suffixes(log, burn_ins, l2=self.l2, weights=kept, progress=self.progress)
+        thetas, _ = fit_suffixes(log, places[long], l2=self.l2, weights=kept, progress=self.progress)
         judged = np.isfinite(thetas).all(axis=1)
         if not judged.any():
             return None
-        losses = np.array(
-            [[round_losses(log[start:stop], theta).mean() for start, stop in parts] for theta in thetas[judged]]
-        )
+        losses = np.array([[_mean_loss(log, counts, part, theta) for part in parts] for theta in thetas[judged]])
         best = int(losses.mean(axis=1).argmin())
         worse = losses - losses[best]
         errors = worse.std(axis=1, ddof=1) / np.sqrt(len(parts))
         within = worse.mean(axis=1) <= TOLERANCE * errors
-        left = np.asarray(burn_ins, dtype=np.int64)[judged]
+        left = starts[long][judged]
         return HeldOutCurve(
             burn_ins=left, losses=losses.mean(axis=1), errors=errors, best=best, start=int(left[within][0])
         )
+
+
+def _mean_loss(log: BanditLog, counts: Vector, part: Index, theta: Vector) -> float:
+    rounds = slice(*part.tolist())
+    return float(np.average(round_losses(log[rounds], theta), weights=counts[rounds]))
 
 
 # eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.

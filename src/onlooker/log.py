@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, cast
+from types import EllipsisType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,9 +108,7 @@ class BanditLog:
         raise AttributeError(f"a BanditLog is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        *parts, categories = (getattr(self, name) for name in _PARTS)
-        # The read-only mapping itself does not pickle.
-        return _unpickle, (*parts, categories and dict(categories))
+        return _restore, tuple(getattr(self, name) for name in _PARTS)
 
     @classmethod
     def from_dense(
@@ -298,6 +296,11 @@ class BanditLog:
         return len(self.chosen)
 
     @property
+    def shape(self) -> tuple[int]:
+        """`(N,)`, as of an array of rounds: scikit-learn's cross-validation then picks rounds by `log[rounds]`."""
+        return (self.n_rounds,)
+
+    @property
     def n_features(self) -> int:
         """Number of features, d."""
         return int(self.features.shape[1])
@@ -340,8 +343,15 @@ class BanditLog:
             raise InputError(f"a suffix from round {T} of a log with {self.n_rounds} rounds: T must lie within it")
         return self[T:]
 
-    def __getitem__(self, rounds: slice | Sequence[int] | NDArray[Any]) -> BanditLog:
-        """Select rounds: a slice of step one is a view, anything else gathers the rows that it needs."""
+    def __getitem__(
+        self, rounds: slice | Sequence[int] | NDArray[Any] | tuple[NDArray[Any], EllipsisType]
+    ) -> BanditLog:
+        """Select rounds: a slice of step one is a view, anything else gathers the rows that it needs.
+
+        `log[rounds, ...]` is the same: scikit-learn's cross-validation asks in this form.
+        """
+        if isinstance(rounds, tuple) and len(rounds) == 2 and rounds[1] is ...:
+            rounds = rounds[0]
         if isinstance(rounds, slice):
             start, stop, step = rounds.indices(self.n_rounds)
             if step == 1:
@@ -452,11 +462,6 @@ def _restore(*parts: object) -> BanditLog:
     log = BanditLog.__new__(BanditLog)
     _fill(log, *parts)
     return log
-
-
-def _unpickle(*parts: object) -> BanditLog:
-    *others, categories = parts
-    return _restore(*others, categories and MappingProxyType(cast("dict[str, tuple[str, ...]]", categories)))
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

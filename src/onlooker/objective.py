@@ -1,6 +1,7 @@
 """The imitation objective, wherever its rounds are: mean conditional softmax loss of the picks, plus a penalty.
 
-With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total`:
+With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total` (a weight of
+two counts as two rounds):
 
     value(theta) = 1/total * sum_t w_t [ log sum_a exp<x_a, theta> - <x_pick, theta> ] + l2/2 |theta|^2
 
@@ -44,11 +45,11 @@ class Point:
     loss: float
     """Mean loss without the penalty."""
 
-    explained: int
-    """Rounds whose pick scores strictly above every other arm."""
+    explained: float
+    """Weight of the rounds whose pick scores strictly above every other arm."""
 
-    agreed: int
-    """Rounds whose pick is the first of the best: what the policy chooses."""
+    agreed: float
+    """Weight of the rounds whose pick is the first of the best: what the policy chooses."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,11 +98,11 @@ class Sums:
     upper: Matrix
     """Upper triangle of its Hessian, shape (d, d); empty if that was not asked for."""
 
-    explained: int
-    """Rounds whose pick scores strictly above every other arm."""
+    explained: float
+    """Weight of the rounds whose pick scores strictly above every other arm."""
 
-    agreed: int
-    """Rounds whose pick is the first of the best."""
+    agreed: float
+    """Weight of the rounds whose pick is the first of the best."""
 
     windows: Windows | None = None
     """Sums over windows of neighbouring rounds."""
@@ -145,11 +146,11 @@ class Objective(ABC):
     feature_names: tuple[str, ...] | None
     """One name per feature, or None."""
     n_rounds: int
-    """Rounds that carry weight and offer a choice."""
+    """Rounds that offer a choice, each as often as its weight says; rounded down."""
     total: float
     """Sum of their weights."""
     n_one_arm: int
-    """Rounds that offer a single arm: they are left out."""
+    """Rounds that offer a single arm, counted in the same way: they are left out."""
     null_loss: float
     """Mean loss of picking uniformly at random."""
 

@@ -100,7 +100,7 @@ class LinearPolicy:
         raise AttributeError(f"a LinearPolicy is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LinearPolicy, (self.theta, self.feature_names, self.categories and dict(self.categories))
+        return LinearPolicy, (self.theta, self.feature_names, self.categories)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LinearPolicy):

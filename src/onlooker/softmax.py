@@ -16,6 +16,7 @@ from onlooker.layouts import Layout
 from onlooker.likelihood import explained_and_agreed, pick_likelihood
 from onlooker.log import BanditLog
 from onlooker.objective import FINE, Objective, Pass, Point, Sums, added
+from onlooker.round_weights import as_weights
 from onlooker.threads import ordered_map
 from onlooker.types import Index, Matrix, Vector
 from onlooker.windows import Windows
@@ -49,7 +50,7 @@ class SoftmaxObjective(Objective):
     l2
         Strength of the penalty on the mean loss.
     weights
-        One non-negative weight per round; 1 by default.
+        One non-negative weight per round; 1 by default. A weight of two counts as two rounds next to each other.
     stride
         Look at every `stride`-th round only: a cheap sketch of the same objective.
 
@@ -66,16 +67,17 @@ class SoftmaxObjective(Objective):
         self.log = log
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
-        self.weights = _informative(log, _checked_weights(log, weights))
+        given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
+        self._given, self.weights = given, _informative(log, given)
         self.n_features, self.feature_names = log.n_features, log.feature_names
         self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
-        self.n_rounds = int(np.count_nonzero(used))
         self.total = float(used.sum())
-        self.n_one_arm = int(np.count_nonzero(sizes == 1))
+        self.n_rounds = int(self.total)
+        self.n_one_arm = int(given[::stride][sizes == 1].sum())
         if not used.any() and (sizes > 1).any():
             raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
-        if not self.n_rounds:
+        if not used.any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         self.null_loss = float(np.log(sizes) @ used / self.total)
 
@@ -108,9 +110,11 @@ class SoftmaxObjective(Objective):
 
     def _windows(self, bounds: tuple[int, int], wanted: Pass, gradients: Matrix) -> Windows:
         weights = self.weights[slice(*bounds)]
+        counts = weights > 0
         if wanted.mean is not None:
-            gradients -= weights[:, None] * wanted.mean
-        return Windows.of(gradients[weights > 0], wanted.width)
+            gradients -= wanted.mean
+        repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
+        return Windows.of(gradients[counts], wanted.width, repeats)
 
     def sketch(self) -> SoftmaxObjective | None:
         """Every so many of the rounds; None where they would be too few."""
@@ -139,11 +143,11 @@ class SoftmaxObjective(Objective):
 
     def unpenalised(self) -> Self:
         """The same rounds without the penalty."""
-        return type(self)(self.log, l2=0.0, weights=self.weights, stride=self.stride)
+        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride)
 
     def hardest(self, theta: Vector) -> BanditLog | None:
         """Those rounds that theta explains least; None where that would be most of them."""
-        if 2 * HARD_ROUNDS_PER_FEATURE * self.n_features > self.n_rounds:
+        if 2 * HARD_ROUNDS_PER_FEATURE * self.n_features > np.count_nonzero(self.weights):
             return None
         losses = np.where(self.weights > 0, round_losses(self.log, theta), -1.0)
         return self.log[hardest_places(self.log, losses, LONG)]
@@ -172,17 +176,17 @@ def _scored_block(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) 
     assert isinstance(rows, Layout)
     found, by_row = pick_likelihood(scores, part), np.repeat(weight, part.n_arms)
     explained, agreed = explained_and_agreed(scores, part)
-    residuals = by_row * (found.predicted - found.expected)
+    residuals = found.predicted - found.expected
     upper = np.zeros((0, 0))
     if wanted.share is not None:
         means = rows.round_sums(found.predicted, part.offsets)
         upper = np.triu(rows.cross(by_row * found.predicted) - means.cross(weight))
     sums = Sums(
         loss=float(weight @ found.losses),
-        gradient=rows.T @ residuals,
+        gradient=rows.T @ (by_row * residuals),
         upper=upper,
-        explained=int(np.count_nonzero(explained[weight > 0])),
-        agreed=int(np.count_nonzero(agreed[weight > 0])),
+        explained=float(weight @ explained),
+        agreed=float(weight @ agreed),
     )
     gradients = rows.round_sums(residuals, part.offsets).toarray() if wanted.width else np.zeros((0, 0))
     return sums, gradients
@@ -224,21 +228,6 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     values = log.features.size // BLOCKS
     by_row = -(-log.features.size // max(1, len(log.features)))
     return ragged.blocks(log.offsets, by_row, min(max(values, FEWEST_VALUES * stride), MOST_VALUES * stride))
-
-
-def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:
-    if weights is None:
-        return np.ones(log.n_rounds)
-    try:
-        array = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("weights are not numbers: pass one number a round") from None
-    if array.shape != (log.n_rounds,):
-        raise InputError(f"weights has shape {array.shape}, but the log has {log.n_rounds} rounds: pass one a round")
-    wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-    if len(wrong):
-        raise InputError(f"the weight of round {wrong[0]} is {array[wrong[0]]}: weights are finite and not negative")
-    return array
 
 
 def _informative(log: BanditLog, weights: Vector) -> Vector:

@@ -132,7 +132,7 @@ def _about_separation(
 ) -> Iterator[OnlookerWarning]:
     if not unbounded.any():
         return
-    if objective.l2 == 0 and fit.at.explained < objective.n_rounds:
+    if objective.l2 == 0 and not _explains_all(objective, fit):
         yield SeparableDataWarning(
             f"{_some(names, unbounded)} decides some picks without exception, so the data do not bound its "
             "coefficient: read it as large, or set l2 above 0"
@@ -167,12 +167,12 @@ def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
 def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
     """Which coefficients maximum likelihood would send to infinity, as far as can be told at little cost."""
     none = np.zeros(objective.n_features, dtype=bool)
-    if objective.l2 > 0 and fit.at.agreed < NEARLY_SEPARABLE * objective.n_rounds:
+    if objective.l2 > 0 and fit.at.agreed < NEARLY_SEPARABLE * objective.total:
         return none
     spread = objective.spread(full=True)
     root = inverse_square_root(spread)
     if objective.l2 > 0:
-        if fit.at.explained == objective.n_rounds:
+        if _explains_all(objective, fit):
             # This theta and all near it explain every pick, and so do their multiples.
             return np.asarray(root.any(axis=1))
         if _hardest_bound(objective, fit.theta, root):
@@ -183,6 +183,11 @@ def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
     values, vectors = np.linalg.eigh(root.T @ hessian @ root)
     directions = np.sqrt(np.diag(spread))[:, None] * (root @ vectors[:, values < UNBOUNDED])
     return np.asarray(np.abs(directions).max(axis=1, initial=0.0) > 1e-2)
+
+
+def _explains_all(objective: Objective, fit: Fit) -> bool:
+    """Whether every pick scores above all others; weights that are no whole numbers do not add up exactly."""
+    return fit.at.explained > objective.total * (1 - 1e-12)
 
 
 def _hardest_bound(objective: Objective, theta: Vector, root: Matrix) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.types import Matrix
+from onlooker.types import Index, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,24 @@ class Windows:
     """The last `width - 1` rows, or all where there are fewer."""
 
     @classmethod
-    def of(cls, rows: Matrix, width: int) -> Windows:
-        """Of rows that lie next to each other."""
+    def of(cls, rows: Matrix, width: int, repeats: Index | None = None) -> Windows:
+        """Of rows that lie next to each other, each as often in a row as `repeats` says; once by default.
+
+        Windows that lie within the repeats of one row are all alike, so no row has to be repeated more than `width`
+        times.
+
+        >>> rows = np.random.default_rng(0).normal(size=(3, 2))
+        >>> short, long = Windows.of(rows, 3, np.array([2, 0, 50])), Windows.of(np.repeat(rows, [2, 0, 50], axis=0), 3)
+        >>> bool(np.allclose(short.products(), long.products()))
+        True
+        """
+        alike = np.zeros((rows.shape[1],) * 2)
+        if repeats is not None:
+            shown = np.minimum(repeats, width)
+            alike = width**2 * (rows.T @ ((repeats - shown)[:, None] * rows))
+            rows = np.repeat(rows, shown, axis=0)
         edge = width - 1
-        return cls(width, _products(rows, width), rows[:edge], rows[max(0, len(rows) - edge) :])
+        return cls(width, alike + _products(rows, width), rows[:edge], rows[max(0, len(rows) - edge) :])
 
     def joined(self, later: Windows) -> Windows:
         """Of these rows and those that come after them."""

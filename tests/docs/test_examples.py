@@ -25,6 +25,7 @@ NOT_RUN = {
     ("README.md", "$ onlooker reproduce --seeds 20 --out onlooker-paper"),
     ("docs/methods.md", "$ onlooker compare log.parquet"),
     ("docs/scaling_out.md", "$ pip install 'onlooker[ray]'"),
+    ("docs/scaling_out.md", "$ ss -ltnp | grep -E 'ray|gcs_server|python'"),
     ("docs/scaling_out.md", "from onlooker import RayParts, SuffixImitation, burn_in_sweep, scan_log"),
 }
 SUPPOSED = {

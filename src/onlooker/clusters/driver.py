@@ -60,7 +60,7 @@ class Driver:
                     object_store_memory=_STORE_BYTES,
                     # Ray lets everyone into its own folder, but not into that one.
                     _temp_dir=str(Path(wanted.folder) / "ray"),
-                    # Nobody on the network gets at it.
+                    # All of its ports are on this machine's loopback address, with what `link` sets.
                     _node_ip_address="127.0.0.1",
                     **quiet,
                 )

@@ -168,5 +168,7 @@ def _environment(*, own: bool) -> dict[str, str]:
 
         # Nobody else on this machine gets at the cluster, and no key is left in the user's home.
         found |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        # Ray replaces a loopback address by that of the network, unless clusters of several machines are off.
+        found["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         found |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return found

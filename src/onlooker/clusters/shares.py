@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -71,12 +70,10 @@ def _format(place: int) -> Format:
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that knows a format by its place in the list, and can pickle categories."""
+    """A pickler that knows a format by its place in the list."""
 
     def reducer_override(self, obj: Any) -> Any:
         """How to make an object anew."""
         if isinstance(obj, Format):
             return _format, (FORMATS.index(obj),)
-        if isinstance(obj, MappingProxyType):
-            return MappingProxyType, (dict(obj),)
         return NotImplemented

@@ -158,13 +158,13 @@ def accumulate(
     gradient: Vector,
     hessian: Matrix,
     gradients: Matrix,
-) -> tuple[float, int, int]:
+) -> tuple[float, float, float]:
     """Add the rounds' gradient, and their Hessian (upper triangle) unless it is empty, to the arrays given.
 
-    `gradients`, unless it is empty, is filled with the weighted gradient of every round in the range, one row a round.
-    Unpicked arms of probability at most `floor / K` of all of them together are left out of the Hessian. Returns the
-    weighted loss and, of the rounds that carry weight, in how many the pick scores strictly above every other arm, and
-    in how many it is the first of the best.
+    `gradients`, unless it is empty, is filled with the gradient of every round in the range, one row a round and
+    whatever its weight. Unpicked arms of probability at most `floor / K` of all of them together are left out of the
+    Hessian. Returns the weighted loss, and the weight of the rounds whose pick scores strictly above every other arm,
+    and of those where it is the first of the best.
     """
     d = theta.shape[0]
     curved, kept = hessian.shape[0] > 0, gradients.shape[0] > 0
@@ -173,7 +173,7 @@ def accumulate(
     probabilities = np.empty(_largest(offsets, start, stop))
     origin, mean = np.empty(d), np.empty(d)
     loss = 0.0
-    explained, agreed = 0, 0
+    explained, agreed = 0.0, 0.0
     for t in range(start, stop, stride):
         first, n, weight = offsets[t], offsets[t + 1] - offsets[t], weights[t]
         if weight == 0.0:
@@ -184,14 +184,14 @@ def accumulate(
         following = offsets[min(t + stride, stop)]
         top = _scores(features, first, first + n, following, first + pick, theta, origin, probabilities)
         alone, foremost = _rank(probabilities, n, pick)
-        explained, agreed = explained + alone, agreed + foremost
+        explained, agreed = explained + weight * alone, agreed + weight * foremost
         loss += weight * _normalise(probabilities, n, top)
         _fill_mean(features, first, probabilities, n, origin, mean)
         for j in range(d):
             gradient[j] += weight * mean[j]
         if kept:
             for j in range(d):
-                gradients[t - start, j] = weight * mean[j]
+                gradients[t - start, j] = mean[j]
         if not curved:
             continue
         rest = 0.0

@@ -19,7 +19,8 @@ class Observer:
     """Base of the observers: `fit` sets `policy_`, everything else follows from it.
 
     A subclass names its parameters in a keyword-only `__init__`, stores each under its own name, and learns in `fit`.
-    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`.
+    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`. Observers can be pickled
+    and copied; scikit-learn's `cross_val_score(observer, log, cv=TimeSeriesSplit())` scores them on later rounds.
     """
 
     _stored: ClassVar[Mapping[str, str]] = {}
@@ -55,6 +56,16 @@ class Observer:
         if not hasattr(self, "policy_"):
             raise NotFittedError(f"this {type(self).__name__} has not seen a log yet: call fit(log) first")
         return self.policy_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether scikit-learn's `check_is_fitted` passes."""
+        return hasattr(self, "policy_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn has to know; only it asks, so that it need not be installed otherwise."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
     def _warn(self, found: Sequence[OnlookerWarning], *, stacklevel: int) -> None:
         """Keep what was found in `warnings_`, and warn of it as `warnings.warn` would in the place of this call."""

@@ -21,6 +21,7 @@ from onlooker.observers.base import Observer
 from onlooker.observers.suffix import suffix_objective
 from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 from onlooker.parts import Parts
+from onlooker.round_weights import as_weights, not_whole
 from onlooker.score_models import LINEAR, ScoreModel
 from onlooker.softmax import SoftmaxObjective
 from onlooker.trouble import find_trouble, likelihood_ratio
@@ -61,13 +62,13 @@ class SuffixImitation(Observer):
     policy_, theta_
         What was recovered; only a linear policy has `theta_`.
     burn_in_
-        Rounds thrown away.
+        Rounds of the log thrown away.
     loss_
         Mean loss on the suffix, without the penalty; of the 0-1 loss, the part of the weight that is missed.
     n_iter_
         Passes over the suffix that the solver made, or that the search for the smallest 0-1 loss did.
     n_rounds_
-        Rounds with a choice that were imitated.
+        Rounds with a choice that were imitated, each as often as its weight says.
     agreement_
         Fraction of them where the policy picks what was picked.
     shrinkage_
@@ -136,8 +137,13 @@ class SuffixImitation(Observer):
     ) -> Self:
         """Recover the policy; `sample_weight` gives one weight per round of the whole log.
 
-        A weight of two counts as two rounds; the choice of `"auto"` does not look at weights. `progress` is told of the
-        search for the smallest 0-1 loss.
+        A weight of two counts as two rounds next to each other, a weight of zero as none: theta, both covariances, the
+        summary and the warnings are those of the log with its rounds repeated so. Rules, fractions and `"auto"` place
+        the burn-in by rounds counted so, and may end it between two of a round's repeats; a number of rounds is a place
+        in the log as given, whatever its weights. A burn-in of your own does not see weights and is refused. Weights
+        that are no whole numbers need `covariance="model"`: parts of rounds have no neighbours for a sandwich to allow
+        for. With the 0-1 loss misses are counted so too, but the search may end at another theta. `progress` is called
+        by the search for the smallest 0-1 loss.
 
         A log that is not in memory, as `scan_log` gives it, is gone through once for every pass that the solver makes,
         and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
@@ -145,12 +151,13 @@ class SuffixImitation(Observer):
         """
         self._check_parameters()
         basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
+        whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
         objective, start = suffix_objective(
             basis, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
         )
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
-        fit, at, covariance = self._estimate(objective)
+        fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
         trouble = find_trouble(objective, fit, at.hessian)
         told = trouble.identified & (objective.n_rounds > basis.n_features)
         covariance[~told, :] = np.nan
@@ -164,7 +171,7 @@ class SuffixImitation(Observer):
         self.n_iter_ = fit.n_iter
         self.covariance_ = covariance
         self.n_rounds_ = objective.n_rounds
-        self.agreement_ = at.agreed / objective.n_rounds
+        self.agreement_ = at.agreed / objective.total
         self.rank_ = trouble.rank
         self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
@@ -216,7 +223,7 @@ class SuffixImitation(Observer):
         self.policy_ = self.score_model.policy(found.theta, log)
         self.loss_ = found.loss
         self.n_iter_ = found.n_iter
-        self.agreement_ = found.agreed / objective.n_rounds
+        self.agreement_ = found.agreed / objective.total
         self.log_likelihood_ = -objective.total * objective.slope(found.theta).loss
         self.shrinkage_ = np.nan
         self.covariance_ = np.full_like(self.covariance_, np.nan)
@@ -225,9 +232,20 @@ class SuffixImitation(Observer):
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
         return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
 
-    def _estimate(self, objective: Objective) -> tuple[Fit, CurvedPoint, Matrix]:
+    def _whole(self, n_rounds: int, sample_weight: ArrayLike) -> bool:
+        """Whether all weights are whole numbers; refuse others where a sandwich would have to count them."""
+        weights = as_weights(sample_weight, n_rounds, "sample_weight")
+        broken = not_whole(weights)
+        if broken is not None and self.covariance == "sandwich" and self.loss == "softmax":
+            raise InputError(
+                f"the weight of round {broken} is {weights[broken]:g}: a weight counts rounds, and the sandwich needs "
+                "whole ones; round the weights, or use covariance='model'"
+            )
+        return broken is None
+
+    def _estimate(self, objective: Objective, *, model: bool) -> tuple[Fit, CurvedPoint, Matrix]:
         """The minimum, the curvature there, and the covariance that follows from it."""
-        if self.covariance == "model":
+        if model:
             fit, curved = minimise_and_look(objective, objective.evaluate)
             return fit, curved, model_covariance(objective, curved)
         width = window_width(objective, self.lags)

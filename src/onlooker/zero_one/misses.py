@@ -23,8 +23,8 @@ class ZeroOneFit:
     loss: float
     """Weight of the rounds where the policy does not pick what was picked, as a part of all."""
 
-    agreed: int
-    """Rounds with weight where it does."""
+    agreed: float
+    """Weight of the rounds where it does."""
 
     n_iter: int = 0
     """Circles that were searched."""
@@ -43,7 +43,7 @@ def count_misses(objective: SoftmaxObjective, theta: Vector) -> ZeroOneFit:
     log = objective.log
     right = (LinearPolicy(theta).choose(log) == log.chosen) & (objective.weights > 0)
     explained = float(objective.weights[right].sum())
-    return ZeroOneFit(theta=theta, loss=1 - explained / objective.total, agreed=int(np.count_nonzero(right)))
+    return ZeroOneFit(theta=theta, loss=1 - explained / objective.total, agreed=explained)
 
 
 def directions_told(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
