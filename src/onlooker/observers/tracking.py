@@ -34,9 +34,8 @@ from onlooker.tracking.exploration import FAMILIES, Exploration
 from onlooker.tracking.follower import in_units
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
-from onlooker.tracking.variation import untold
 from onlooker.trouble import about_collinearity
-from onlooker.types import Matrix, Progress, Vector
+from onlooker.types import Index, Matrix, Progress, Vector
 
 SCHEMA = "onlooker.tracking/1"
 """Written into every saved state; a file with another one is refused."""
@@ -154,6 +153,17 @@ class TrackingObserver(Observer):
             self._monitor.watch(same, None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
 
+    def predict(self, log: BanditLog) -> Index:
+        """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
+
+        The first of equals, as `predict_proba` has them; `policy_.choose` leaves exploration out.
+        """
+        return ragged.argmax(self.predict_proba(log), log.offsets)
+
+    def score(self, log: BanditLog) -> float:
+        """Fraction of the log's picks that `predict` gives."""
+        return float(np.mean(self.predict(log) == log.chosen))
+
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
         from onlooker.kernels.tracking import pick_probabilities
@@ -263,7 +273,7 @@ class TrackingObserver(Observer):
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
         self._monitor = monitor
-        constant, tangled = untold(monitor.information)
+        constant, tangled = monitor.identification.flags()
         self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
         self.covariance_ = follower.covariance
         self.units_ = follower.units
@@ -289,7 +299,7 @@ class TrackingObserver(Observer):
                 "nothing was chosen, but the learner may have learned"
             )
         names = feature_labels(self.policy_.feature_names, d)
-        yield from about_collinearity(*untold(monitor.information), names)
+        yield from about_collinearity(*monitor.identification.flags(), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
                 f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "

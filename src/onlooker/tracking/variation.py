@@ -88,8 +88,10 @@ def uniform_p_value(score: Vector, information: Matrix) -> float:
     return float(chdtrc(int(kept.sum()), statistic))
 
 
-def untold(information: Matrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def untold(information: Matrix, flat: float = FLAT) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which features never vary within a round, and which cannot be told apart from others, each of shape (d,).
+
+    Directions count as not varying up to the fraction `flat`.
 
     Examples
     --------
@@ -99,7 +101,7 @@ def untold(information: Matrix) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """
     scale = _scale(information)
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    involved = np.abs(vectors[:, values <= FLAT]).max(axis=1, initial=0.0)
+    involved = np.abs(vectors[:, values <= flat]).max(axis=1, initial=0.0)
     constant = np.diag(information) <= FLAT * scale**2
     return constant, (involved > 1e-4) & ~constant
 
