@@ -12,6 +12,14 @@ _compiled = kept()
 
 
 @_compiled
+def _more(features: Features, row: int, first: int, place: int) -> float:
+    """What an arm has more of a feature than the first of its round."""
+    here, there = np.float64(features[row, place]), np.float64(features[first, place])
+    more = here - there
+    return more if abs(more) > LAST_DIGITS * max(abs(here), abs(there)) else 0.0
+
+
+@_compiled
 def add_differences(features: Features, offsets: Index, places: Index, information: Matrix) -> None:
     """Add to `information`, at `places`, every round's mean outer product of what its arms have more than its first.
 
@@ -22,12 +30,27 @@ def add_differences(features: Features, offsets: Index, places: Index, informati
         first, stop = offsets[t], offsets[t + 1]
         for row in range(first + 1, stop):
             for i in range(len(places)):
-                here, there = np.float64(features[row, places[i]]), np.float64(features[first, places[i]])
-                more[i] = here - there
-                if abs(more[i]) <= LAST_DIGITS * max(abs(here), abs(there)):
-                    more[i] = 0.0
+                more[i] = _more(features, row, first, places[i])
             for i in range(len(places)):
                 if more[i] != 0.0:
                     scale = more[i] / (stop - first)
                     for j in range(len(places)):
                         information[places[i], places[j]] += scale * more[j]
+
+
+@_compiled
+def first_varying(features: Features, offsets: Index, places: Index, rounds: Index) -> None:
+    """Fill the first round in which each of the features at `places` varies; the number of rounds if there is none."""
+    rounds[:] = len(offsets) - 1
+    left = len(places)
+    for t in range(len(offsets) - 1):
+        if left == 0:
+            break
+        first = offsets[t]
+        for i in range(len(places)):
+            row = first + 1
+            while rounds[i] > t and row < offsets[t + 1]:
+                if _more(features, row, first, places[i]) != 0.0:
+                    rounds[i] = t
+                    left -= 1
+                row += 1

@@ -31,9 +31,9 @@ from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
-from onlooker.tracking.follower import in_units
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
+from onlooker.tracking.units import in_units
 from onlooker.trouble import about_collinearity
 from onlooker.types import Index, Matrix, Progress, Vector
 

@@ -18,11 +18,12 @@ from onlooker.errors import InputError
 from onlooker.log import BanditLog, feature_labels
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Follower, finite_like, in_units
+from onlooker.tracking.follower import Follower, finite_like
 from onlooker.tracking.identification import Identification
 from onlooker.tracking.path import as_checkpoints
 from onlooker.tracking.tuning import Tuned, mean_square, tune
-from onlooker.tracking.variation import own_units, uniform_p_value, within_rounds
+from onlooker.tracking.units import Sizes, as_flags, in_units, own_units
+from onlooker.tracking.variation import uniform_p_value, within_rounds
 from onlooker.types import Progress
 
 DECIDING = 2000
@@ -113,7 +114,7 @@ class Monitor:
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
         score, information = within_rounds(log)
-        units = own_units(log)
+        units, sizes = own_units(log)
         if units is not None:
             log = BanditLog(in_units(log.features, units), log.offsets, log.chosen)
         self.uniform = uniform_p_value(score, information)
@@ -123,7 +124,7 @@ class Monitor:
             self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
         else:
             self.tuned = tune(log, self.families, ridge=self.ridge)
-        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units)
+        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units, sizes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
@@ -171,12 +172,11 @@ class Monitor:
 
 def _identification(values: dict[str, Any], follower: Follower) -> Identification:
     information = finite_like(follower.belief.spread, values["information"])
-    # States of 0.1 have the variation within the rounds that decided, of all features.
-    if "open" not in values:
-        return Identification.resume(information, follower.n_rounds)
-    if len(values["open"]) != len(information) or not all(isinstance(one, bool) for one in values["open"]):
-        raise ValueError("'open' must be true or false for every feature")
-    return Identification(information, np.array(values["open"], dtype=bool), follower.n_rounds)
+    if "open" in values:
+        return Identification(information, as_flags(values["open"], len(information)), follower.n_rounds)
+    # States of 0.1 have the variation of all features, within the rounds that decided.
+    follower.sizes = Sizes.of_variation(information, values["decided_on"], follower.units)
+    return Identification.resume(information, follower.n_rounds)
 
 
 def _family(kept: Any) -> str | Exploration:
