@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from onlooker import ragged
+from onlooker.categories import Encoding
 from onlooker.checks import as_number, counted
 from onlooker.documents import read_document, within
 from onlooker.errors import (
@@ -31,6 +32,7 @@ from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
+from onlooker.tracking.levels import joined
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.tracking.units import in_units
@@ -143,14 +145,15 @@ class TrackingObserver(Observer):
         return self._learn(monitor)
 
     def partial_fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
-        """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
+        """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
+
+        Features go by their names. A level of a category that is new gets a feature, after the others, as if it had
+        been 0 in all rounds before.
+        """
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
         for part in parts_of(log):
-            places = self.policy_.positions(part)
-            moved = (places != np.arange(len(places))).any()
-            same = BanditLog(part.features[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
-            self._monitor.watch(same, None if isinstance(log, Parts) else progress)
+            self._monitor.watch(self._like_before(part), None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
 
     def predict(self, log: BanditLog) -> Index:
@@ -268,6 +271,16 @@ class TrackingObserver(Observer):
             n_features=log.n_features,
             checkpoints=as_checkpoints(self.checkpoints),
         )
+
+    def _like_before(self, part: BanditLog) -> BanditLog:
+        """Rounds in the features of those before; where there are new levels, the monitor grows."""
+        names, categories = self._named
+        if names is None or part.feature_names is None:
+            return part
+        found, same = joined(Encoding(tuple(names), dict(categories or {})), part)
+        self._monitor.grow(len(found.feature_names) - len(names))
+        self._named = (found.feature_names, found.categories)
+        return same
 
     def _learn(self, monitor: Monitor) -> Self:
         follower = monitor.follower

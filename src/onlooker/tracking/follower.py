@@ -126,6 +126,20 @@ class Follower:
         self.chance = _added(self.chance, chances)
         self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
 
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
+        d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
+        old, new = self.belief, fresh.belief
+        for name in ("mean", "spread", "inverse", "prior_inverse"):
+            getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
+        new.largest[:] = np.maximum(new.largest, old.largest)
+        deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
+        self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
+        if self.units is not None:
+            self.units = np.append(self.units, np.ones(count))
+        if self.sizes is not None:
+            self.sizes.known = np.append(self.sizes.known, np.zeros(count, dtype=bool))
+
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
         turn = self._turn()

@@ -75,6 +75,11 @@ class Identification:
                 self._close()
         self.n_rounds += log.n_rounds - done
 
+    def grow(self, count: int) -> None:
+        """Have so many features more, which did not vary so far."""
+        self.information = np.pad(self.information, (0, count))
+        self.open = np.append(self.open, np.ones(count, dtype=bool))
+
     def flags(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which features never varied within a round, and which only together with others, each of shape (d,)."""
         constant, tangled = np.zeros((2, len(self.open)), dtype=bool)

@@ -94,6 +94,17 @@ class Monitor:
             self._decide_and_follow(log, progress)
         self.identification.take_in(log)
 
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others: they were 0 in all rounds so far."""
+        if not count:
+            return
+        self.n_features += count
+        self.identification.grow(count)
+        self.follower.grow(count)
+        if self.waiting is not None:
+            more = np.pad(self.waiting.features, ((0, 0), (0, count)))
+            self.waiting = BanditLog(more, self.waiting.offsets, self.waiting.chosen)
+
     def _decide_and_follow(self, log: BanditLog, progress: Progress | None) -> None:
         rounds = log if self.waiting is None else _joined(self.waiting, log)
         fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
