@@ -72,7 +72,7 @@ class TrackingObserver(Observer):
         What was recovered; theta is in units of the reward noise.
     covariance_
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
-        A feature that never varies within a round, or is collinear with others there, keeps the prior's.
+        A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
     exploration_
         The way to explore that was told or found.
     evidence_
@@ -87,7 +87,7 @@ class TrackingObserver(Observer):
     units_
         What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
         not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
-        are. None if there was no need.
+        are. A feature that first varies later gets its unit then. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
     warnings_
