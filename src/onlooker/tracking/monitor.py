@@ -185,7 +185,7 @@ def _identification(values: dict[str, Any], follower: Follower) -> Identificatio
     information = finite_like(follower.belief.spread, values["information"])
     if "open" in values:
         return Identification(information, as_flags(values["open"], len(information)), follower.n_rounds)
-    # States of 0.1 have the variation of all features, within the rounds that decided.
+    # States of 0.1 have the variation of all features within the rounds that decided, and no sizes.
     follower.sizes = Sizes.of_variation(information, values["decided_on"], follower.units)
     return Identification.resume(information, follower.n_rounds)
 
