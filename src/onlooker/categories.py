@@ -148,6 +148,19 @@ class Encoding:
             names += [column] if levels is None else [level_name(column, level) for level in levels[1:]]
         return cls(tuple(names), categories)
 
+    def grown(self, levels: Mapping[str, Iterable[str]]) -> Encoding:
+        """The same with a feature more, after the others, for each of the `levels` by column that is not known.
+
+        Examples
+        --------
+        >>> Encoding(("colour=red",), {"colour": ("blue", "red")}).grown({"colour": ["red", "green"]}).feature_names
+        ('colour=red', 'colour=green')
+        """
+        new = {column: level_order({*found} - {*self.categories[column]}) for column, found in levels.items()}
+        names = [level_name(column, level) for column, found in new.items() for level in found]
+        categories = {column: (*known, *new.get(column, ())) for column, known in self.categories.items()}
+        return Encoding((*self.feature_names, *names), categories)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are needed, each once, in the order of their first feature."""
@@ -160,6 +173,14 @@ class Encoding:
             level_name(column, level): (column, level) for column, all_ in self.categories.items() for level in all_
         }
         return tuple(levels.get(name, (name, None)) for name in self.feature_names)
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Encode as something was encoded, with a feature more for every level that it does not know."""
+
+    feature_names: tuple[str, ...] | None
+    categories: Categories | None
 
 
 def _some(levels: Sequence[str]) -> str:

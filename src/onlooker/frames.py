@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.arrow_tables import in_arrow, opened
-from onlooker.categories import Categories, Encoding
+from onlooker.categories import Categories, Encoding, Growing
 from onlooker.checks import did_you_mean
 from onlooker.columns import Columns, check_plain, feature_columns, settle, time_columns
 from onlooker.encoding import check_complete, check_gaps, feature_rows, has_gap, level_counts, place, some
@@ -157,6 +157,10 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     """How the columns of an Arrow table become features."""
     if not len(table):
         raise InputError("the table has no rows: nothing was offered")
+    if isinstance(columns.like, Growing):
+        known = Encoding.of(columns.like)
+        check_gaps(table, list(known.categories), free=False)
+        return known.grown({name: level_counts(table[name], name) for name in known.categories})
     if columns.like is not None:
         return Encoding.of(columns.like)
     names, texts = feature_columns(table.schema, columns)

@@ -92,6 +92,26 @@ def test_a_state_keeps_how_categories_were_encoded(run, tmp_path):
     assert found.policy_.feature_names == read_log(parts[0], round="visit", chosen="bought").feature_names
 
 
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "2GB"]], ids=["whole", "in parts"])
+def test_a_level_that_is_new_is_followed(run, tmp_path, limit):
+    rng = np.random.default_rng(0)
+    state, day = tmp_path / "state.json", tmp_path / "day.csv"
+    for start, levels in ((0, ["red", "blue"]), (300, ["amber", "red"])):
+        rows = ["round,chosen,colour,price"]
+        for visit in range(start, start + 300):
+            price, colours = rng.normal(size=4), rng.choice(levels, size=4)
+            pick = (price - (colours == "red") - 2 * (colours == "amber")).argmin()
+            rows += [f"{visit},{int(a == pick)},{colours[a]},{price[a]:.4f}" for a in range(4)]
+        day.write_text("\n".join(rows) + "\n")
+        ran = run("track", day, "--state", state, *limit)
+        assert ran.code == 0, ran.err
+        assert "does not know" not in ran.err
+    found = TrackingObserver.load(state)
+    weights = dict(zip(found.policy_.feature_names, found.theta_ / -found.theta_[-2], strict=True))
+    assert found.policy_.categories == {"colour": ("blue", "red", "amber")}
+    assert weights == pytest.approx({"colour=red": 1.0, "price": -1.0, "colour=amber": 2.0}, abs=0.2)
+
+
 def test_no_direction_no_chart(run, tmp_path):
     write_log(simulate(Environment(3, 4), UniformRandom(), 300).log, tmp_path / "log.csv")
     ran = run("track", tmp_path / "log.csv", "--chart", tmp_path / "path.svg")

@@ -156,6 +156,12 @@ DAMAGED = {
     "a path of text": put(*FOLLOWER, "path", 0, "theta", ["a", "b", "c"]),
     "a path without noise": put(*FOLLOWER, "path", 0, "noise", []),
     "a path that is not a number": put(*FOLLOWER, "path", 0, "theta", [float("nan")] * 3),
+    "too few flags": put("monitor", "open", [True]),
+    "flags that are numbers": put("monitor", "open", [1, 0, 1]),
+    "no flags": put("monitor", "open", None),
+    "sizes of no size": put(*FOLLOWER, "sizes", "low", 0.0),
+    "sizes the wrong way round": put(*FOLLOWER, "sizes", "high", 1e-9),
+    "sizes of other features": put(*FOLLOWER, "sizes", "known", []),
     "waiting rounds that are text": put("monitor", "waiting", "later"),
     "waiting rounds without picks": put("monitor", "waiting", {"features": [[1.0]], "dtype": "float64"}),
 }

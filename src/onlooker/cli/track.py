@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.categories import Growing
 from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
@@ -64,7 +65,7 @@ def track(
         check_target(flag, path, suffixes, log=log)
     observer, before = _observer(state, exploration, ridge)
     if before and columns["like"] is None and observer.policy_.feature_names is not None:
-        columns["like"] = observer.policy_
+        columns["like"] = Growing(observer.policy_.feature_names, observer.policy_.categories)
     rounds: BanditLog | LogScan
     if memory_limit is None:
         rounds, assumed = open_log(log, columns)

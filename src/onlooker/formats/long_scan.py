@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onlooker.categories import Categories, Encoding, as_categories
+from onlooker.categories import Categories, Encoding, Growing, as_categories
 from onlooker.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
 from onlooker.encoding import check_gaps, level_counts, tell_unseen
 from onlooker.errors import InputError
@@ -50,7 +50,9 @@ class LongScan:
         tell_falls([name for name, seen in falls.items() if seen.found])
         if any(seen.found for seen in counts.values()):
             tell_rounds(self._columns.round)
-        if columns.like is not None:
+        if isinstance(columns.like, Growing):
+            self._encoding = Encoding.of(columns.like).grown(levels)
+        elif columns.like is not None:
             self._encoding = Encoding.of(columns.like)
             known = self._encoding.categories
             found = {

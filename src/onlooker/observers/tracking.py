@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from onlooker import ragged
+from onlooker.categories import Encoding
 from onlooker.checks import as_number, counted
 from onlooker.documents import read_document, within
 from onlooker.errors import (
@@ -31,12 +32,12 @@ from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
-from onlooker.tracking.follower import in_units
+from onlooker.tracking.levels import joined
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
-from onlooker.tracking.variation import untold
+from onlooker.tracking.units import in_units
 from onlooker.trouble import about_collinearity
-from onlooker.types import Matrix, Progress, Vector
+from onlooker.types import Index, Matrix, Progress, Vector
 
 SCHEMA = "onlooker.tracking/1"
 """Written into every saved state; a file with another one is refused."""
@@ -71,7 +72,7 @@ class TrackingObserver(Observer):
         What was recovered; theta is in units of the reward noise.
     covariance_
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
-        A feature that never varies within a round, or is collinear with others there, keeps the prior's.
+        A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
     exploration_
         The way to explore that was told or found.
     evidence_
@@ -86,7 +87,7 @@ class TrackingObserver(Observer):
     units_
         What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
         not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
-        are. None if there was no need.
+        are. A feature that first varies later gets its unit then. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
     warnings_
@@ -145,15 +146,27 @@ class TrackingObserver(Observer):
         return self._learn(monitor)
 
     def partial_fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
-        """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
+        """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
+
+        Features go by their names. A level of a category that is new gets a feature, after the others, as if it had
+        been 0 in all rounds before.
+        """
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
         for part in parts_of(log):
-            places = self.policy_.positions(part)
-            moved = (places != np.arange(len(places))).any()
-            same = BanditLog(part.dense[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
-            self._monitor.watch(same, None if isinstance(log, Parts) else progress)
+            self._monitor.watch(self._like_before(part), None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
+
+    def predict(self, log: BanditLog) -> Index:
+        """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
+
+        The first of equals, as `predict_proba` has them; `policy_.choose` leaves exploration out.
+        """
+        return ragged.argmax(self.predict_proba(log), log.offsets)
+
+    def score(self, log: BanditLog) -> float:
+        """Fraction of the log's picks that `predict` gives."""
+        return float(np.mean(self.predict(log) == log.chosen))
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
@@ -261,11 +274,21 @@ class TrackingObserver(Observer):
             checkpoints=as_checkpoints(self.checkpoints),
         )
 
+    def _like_before(self, part: BanditLog) -> BanditLog:
+        """Rounds in the features of those before; where there are new levels, the monitor grows."""
+        names, categories = self._named
+        if names is None or part.feature_names is None:
+            return part
+        found, same = joined(Encoding(tuple(names), dict(categories or {})), part)
+        self._monitor.grow(len(found.feature_names) - len(names))
+        self._named = (found.feature_names, found.categories)
+        return same
+
     def _learn(self, monitor: Monitor) -> Self:
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
         self._monitor = monitor
-        constant, tangled = untold(monitor.information)
+        constant, tangled = monitor.identification.flags()
         self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
         self.covariance_ = follower.covariance
         self.units_ = follower.units
@@ -291,7 +314,7 @@ class TrackingObserver(Observer):
                 "nothing was chosen, but the learner may have learned"
             )
         names = feature_labels(self.policy_.feature_names, d)
-        yield from about_collinearity(*untold(monitor.information), names)
+        yield from about_collinearity(*monitor.identification.flags(), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
                 f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "

@@ -14,7 +14,8 @@ from onlooker.eigenvalues import largest_eigenvalue
 from onlooker.log import BanditLog
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
-from onlooker.types import Features, Index, Matrix, Progress, Vector
+from onlooker.tracking.units import Sizes, feature_sizes, in_units
+from onlooker.types import Index, Matrix, Progress, Vector
 
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Belief
@@ -49,6 +50,8 @@ class Follower:
     """Rounds after which to keep the estimate; None is the default schedule."""
     units: Vector | None = None
     """What the features are counted in, each in its own; None takes them as they are. The belief is in these."""
+    sizes: Sizes | None = None
+    """What a feature that first varies later is given its unit by; None leaves units as they are."""
     path: list[Checkpoint] = field(default_factory=list)
     n_rounds: int = 0
     n_choices: int = 0
@@ -67,6 +70,7 @@ class Follower:
         n_features: int,
         checkpoints: tuple[int, ...] | None = None,
         units: Vector | None = None,
+        sizes: Sizes | None = None,
     ) -> Follower:
         """Know nothing yet."""
         from onlooker.kernels.margins import Belief
@@ -80,7 +84,7 @@ class Follower:
             prior_inverse=unit / assumption.precision,
             largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
         )
-        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units)
+        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units, sizes)
 
     def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
@@ -88,11 +92,14 @@ class Follower:
 
         model, done, choices = self.assumption.model(), 0, log.n_arms > 1
         probabilities, lapses = np.empty(log.n_rounds), np.empty(log.n_rounds)
+        late = [] if self.sizes is None else list(self.sizes.late(log))
         while done < log.n_rounds:
+            while late and late[0][0] == done:
+                self._give_unit(late.pop(0)[1], log[done : done + 1])
             if self.n_rounds % BLOCK == 0:
                 self._refresh()
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
-            stop = min(done + ahead, log.n_rounds)
+            stop = min(done + ahead, late[0][0] if late else log.n_rounds)
             first, last = log.offsets[done], log.offsets[stop]
             features = log.dense[first:last]
             follow(
@@ -118,6 +125,20 @@ class Follower:
         self.evidence = _added(self.evidence, probabilities)
         self.chance = _added(self.chance, chances)
         self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
+
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
+        d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
+        old, new = self.belief, fresh.belief
+        for name in ("mean", "spread", "inverse", "prior_inverse"):
+            getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
+        new.largest[:] = np.maximum(new.largest, old.largest)
+        deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
+        self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
+        if self.units is not None:
+            self.units = np.append(self.units, np.ones(count))
+        if self.sizes is not None:
+            self.sizes.known = np.append(self.sizes.known, np.zeros(count, dtype=bool))
 
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
@@ -173,6 +194,27 @@ class Follower:
         model = self.assumption.model()
         return np.eye(len(self.belief.mean)) - model.shrink * self.belief.inverse
 
+    def _give_unit(self, place: int, first: BanditLog) -> None:
+        """Choose the unit of a feature by the first round that it varies in, as if it had been counted in it before.
+
+        Exact if it was 0 until now, or needs no other unit. If it was the same for all arms but not 0, the learner's V
+        is that of the new unit, and its weight is taken to be unknown: picks could not depend on it.
+        """
+        assert self.sizes is not None
+        self.sizes.known[place] = True
+        size = float(feature_sizes(first)[place])
+        old = 1.0 if self.units is None else float(self.units[place])
+        new = self.sizes.unit(size / old) * old if size else old
+        if new == old:
+            return
+        if self.units is None:
+            self.units = np.ones(len(self.belief.mean))
+        self.units[place] = new
+        untouched = np.eye(len(self.belief.mean))[place] / self.assumption.ridge
+        if (self.belief.inverse[place] != untouched).any():
+            _rescale(self.belief, self.assumption, place, new / old)
+            self._refresh()
+
     def _refresh(self) -> None:
         """Undo what rounding did to symmetry, and bound the largest eigenvalues."""
         belief = self.belief
@@ -188,6 +230,7 @@ class Follower:
             "tally": self.tally.tolist(),
             "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
             "units": None if self.units is None else self.units.tolist(),
+            "sizes": None if self.sizes is None else self.sizes.to_dict(),
             "path": [one.to_dict() for one in self.path],
             **{name: getattr(self, name) for name in _COUNTS},
         }
@@ -212,6 +255,10 @@ class Follower:
             units = None if units is None else finite_like(arrays["mean"], units)
             if units is not None and (units <= 0).any():
                 raise ValueError("a unit is not above 0")
+        # States of 0.1 have no sizes: the monitor knows them well enough.
+        kept = values.get("sizes")
+        with within("sizes"):
+            sizes = None if kept is None else Sizes.from_dict(kept, n_features)
         with within("path"):
             path = [Checkpoint.from_dict(one) for one in values["path"]]
             for one in path:
@@ -223,6 +270,7 @@ class Follower:
             tally=finite_like(fresh.tally, values["tally"]),
             checkpoints=fresh.checkpoints,
             units=units,
+            sizes=sizes,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),
             n_choices=as_whole(values["n_choices"], "n_choices"),
@@ -232,12 +280,20 @@ class Follower:
         )
 
 
-def in_units(features: Features, units: Vector) -> Features:
-    """Features counted in other units; powers of two leave every digit as it is."""
-    found: Features = features / units.astype(features.dtype)
-    # As those of logs are: kernels are compiled for either.
-    found.setflags(write=False)
-    return found
+def _rescale(belief: Belief, assumption: Assumption, place: int, factor: float) -> None:
+    """Count a feature in a unit that is `factor` times as large."""
+    belief.mean[place] *= factor
+    for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
+        matrix[place] *= factor
+        matrix[:, place] *= factor
+    # The ridge, or the prior's precision, is the same in the new unit, and does not shrink with the rest of V.
+    for matrix, ridge in ((belief.inverse, assumption.ridge), (belief.prior_inverse, assumption.precision)):
+        more = ridge * (1.0 - factor**-2.0)
+        column = matrix[:, place].copy()
+        matrix[:] = matrix - np.outer(column, column) * (more / (1.0 + more * column[place]))
+    # Its weight may be as large as any: the prior was too narrow if the unit was too large.
+    known = belief.spread[place, place] + belief.prior_inverse[place, place]
+    belief.spread[place, place] += max(0.0, 1.0 / assumption.precision - known)
 
 
 def _added(total: float, values: Vector) -> float:

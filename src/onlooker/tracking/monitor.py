@@ -18,11 +18,13 @@ from onlooker.errors import InputError
 from onlooker.log import BanditLog, feature_labels
 from onlooker.tracking.assumption import Assumption
 from onlooker.tracking.exploration import FAMILIES, Exploration, Lapse
-from onlooker.tracking.follower import Follower, finite_like, in_units
+from onlooker.tracking.follower import Follower, finite_like
+from onlooker.tracking.identification import Identification
 from onlooker.tracking.path import as_checkpoints
 from onlooker.tracking.tuning import Tuned, mean_square, tune
-from onlooker.tracking.variation import own_units, uniform_p_value, within_rounds
-from onlooker.types import Matrix, Progress
+from onlooker.tracking.units import Sizes, as_flags, in_units, own_units
+from onlooker.tracking.variation import uniform_p_value, within_rounds
+from onlooker.types import Progress
 
 DECIDING = 2000
 """Rounds that decide."""
@@ -60,13 +62,16 @@ class Monitor:
     """The rounds so far, while they are too few to decide for good."""
     decided_on: int = 0
     """How many rounds the decision rests on."""
-    information: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
-    """How much each feature, and each pair of them, varies within those rounds."""
     uniform: float = 1.0
     """P-value of their picks being uniform."""
     tuned: list[Tuned] = field(default_factory=list)
     """What each family makes of them."""
+    identification: Identification = field(init=False)
+    """Which weights all rounds so far identify."""
     _follower: Follower | None = None
+
+    def __post_init__(self) -> None:
+        self.identification = Identification.start(self.n_features)
 
     @property
     def best(self) -> Tuned:
@@ -85,7 +90,22 @@ class Monitor:
             raise InputError(f"the log has {log.n_features} features, but those before had {self.n_features}")
         if self._follower is not None and self.waiting is None:
             self._follower.follow(log, progress)
+        else:
+            self._decide_and_follow(log, progress)
+        self.identification.take_in(log)
+
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others: they were 0 in all rounds so far."""
+        if not count:
             return
+        self.n_features += count
+        self.identification.grow(count)
+        self.follower.grow(count)
+        if self.waiting is not None:
+            more = np.pad(self.waiting.dense, ((0, 0), (0, count)))
+            self.waiting = BanditLog(more, self.waiting.offsets, self.waiting.chosen)
+
+    def _decide_and_follow(self, log: BanditLog, progress: Progress | None) -> None:
         rounds = log if self.waiting is None else _joined(self.waiting, log)
         fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
         if not self._is_settled() and fresh:
@@ -104,18 +124,18 @@ class Monitor:
 
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
-        score, self.information = within_rounds(log)
-        units = own_units(log)
+        score, information = within_rounds(log)
+        units, sizes = own_units(log)
         if units is not None:
             log = BanditLog(in_units(log.dense, units), log.offsets, log.chosen)
-        self.uniform = uniform_p_value(score, self.information)
+        self.uniform = uniform_p_value(score, information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())
             self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
         else:
             self.tuned = tune(log, self.families, ridge=self.ridge)
-        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units)
+        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units, sizes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
@@ -126,7 +146,8 @@ class Monitor:
             "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
             "waiting": None if self.waiting is None else _plain(self.waiting),
             "decided_on": self.decided_on,
-            "information": self.information.tolist(),
+            "information": self.identification.information.tolist(),
+            "open": self.identification.open.tolist(),
             "uniform": self.uniform,
             "tuned": [one.to_dict() for one in self.tuned],
             "follower": self.follower.to_dict(),
@@ -144,18 +165,29 @@ class Monitor:
             tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         if not (families and tuned and np.isfinite([one.evidence for one in tuned]).all()):
             raise ValueError("no family was kept, or no evidence for it")
-        return cls(
+        found = cls(
             families=families,
             ridge=as_number(values["ridge"], "ridge", above=0.0),
             n_features=n_features,
             checkpoints=as_checkpoints(values["checkpoints"]),
             waiting=None if waiting is None else _from_plain(waiting),
             decided_on=as_whole(values["decided_on"], "decided_on", least=1),
-            information=finite_like(follower.belief.spread, values["information"]),
             uniform=as_number(values["uniform"], "uniform", least=0.0, most=1.0),
             tuned=tuned,
             _follower=follower,
         )
+        with within("information"):
+            found.identification = _identification(values, follower)
+        return found
+
+
+def _identification(values: dict[str, Any], follower: Follower) -> Identification:
+    information = finite_like(follower.belief.spread, values["information"])
+    if "open" in values:
+        return Identification(information, as_flags(values["open"], len(information)), follower.n_rounds)
+    # States of 0.1 have the variation of all features within the rounds that decided, and no sizes.
+    follower.sizes = Sizes.of_variation(information, values["decided_on"], follower.units)
+    return Identification.resume(information, follower.n_rounds)
 
 
 def _family(kept: Any) -> str | Exploration:
@@ -206,7 +238,7 @@ def check_scale(log: BanditLog, ridge: float) -> None:
 
 def _joined(first: BanditLog, second: BanditLog) -> BanditLog:
     return BanditLog(
-        np.concatenate([first.features, second.features]),
+        np.concatenate([first.dense, second.dense]),
         np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
         np.concatenate([first.chosen, second.chosen]),
     )

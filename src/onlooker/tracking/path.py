@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,16 @@ class Checkpoint:
             theta=theta,
             standard_error=np.sqrt(np.maximum(np.diag(turned), 0.0)),
             noise=(float(np.trace(noise)), float(np.sum(noise * noise))),
+        )
+
+    def grown(self, count: int, deviation: float) -> Checkpoint:
+        """The same with so many features more, of which the estimate was 0 but for such a standard deviation."""
+        norm = float(np.linalg.norm(self.theta))
+        errors = np.full(count, deviation / norm if norm else 1.0)
+        return replace(
+            self,
+            theta=np.append(self.theta, np.zeros(count)),
+            standard_error=np.append(self.standard_error, errors),
         )
 
     def to_dict(self) -> dict[str, Any]:
