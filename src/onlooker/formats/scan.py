@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from inspect import signature
@@ -88,8 +89,11 @@ class LogScan:
 
     def numbered(self, first: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, BanditLog]]:
         """Parts number `first`, `first + step`, ... before `stop`; others are not read where that can be spared."""
-        chosen = islice(self._stretches(), first, stop, step)
-        return self._guarded(((number, _read(number, one, self.held)) for number, one in chosen), self.held)
+        every, wanted = self._stretches(), range(first, sys.maxsize if stop is None else stop, step)
+        if self.stretches() is not None:
+            every = islice(every, first, stop, step)
+        read = ((number, _read(number, one, self.held)) for number, one in every)
+        return self._guarded((pair for pair in read if pair[0] in wanted), self.held)
 
     def stretches(self) -> Iterator[Stretch] | None:
         """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
