@@ -36,7 +36,9 @@ class Windows:
     def of(cls, rows: Matrix, width: int) -> Windows:
         """Of rows that lie next to each other."""
         edge = width - 1
-        return cls(width, _products(rows, width), rows[:edge], rows[max(0, len(rows) - edge) :])
+        # Copies: a few rows of them would keep all in memory.
+        head, tail = rows[:edge].copy(), rows[max(0, len(rows) - edge) :].copy()
+        return cls(width, _products(rows, width), head, tail)
 
     def joined(self, later: Windows) -> Windows:
         """Of these rows and those that come after them."""

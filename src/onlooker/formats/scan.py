@@ -84,7 +84,8 @@ class LogScan:
             begin = max(0, start - first)
             return task(log[begin : None if stop is None else stop - first], first + begin)
 
-        found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2)
+        most = None if self.memory_limit is None else Room(self.memory_limit, self.n_features).parts_at_once
+        found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2, most=most)
         return self._guarded(self._not_empty(found) if start == 0 and stop is None else found, self.held)
 
     def numbered(self, first: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, BanditLog]]:

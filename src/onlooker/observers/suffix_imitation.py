@@ -14,6 +14,7 @@ from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, Pen
 from onlooker.held_out import HeldOut
 from onlooker.inverses import inverse
 from onlooker.log import BanditLog, feature_labels
+from onlooker.memory_limit import FITTING
 from onlooker.newton import Fit, minimise_and_look
 from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
@@ -22,6 +23,7 @@ from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
+from onlooker.survey import check_room
 from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix, Progress
 from onlooker.zero_one import fewest_misses
@@ -136,6 +138,7 @@ class SuffixImitation(Observer):
         rounds, as many as fit into memory.
         """
         self._check_parameters()
+        check_room(log, FITTING)
         objective, start = suffix_objective(
             log, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
         )
