@@ -112,7 +112,7 @@ def test_what_is_held_counts(monkeypatch):
 def test_without_a_limit_the_machine_is_one(monkeypatch):
     monkeypatch.setattr(memory_limit, "_machine", lambda: 10**9)
     check_work(20, 20)
-    with pytest.raises(InputError, match="this machine has 1.0 GB"):
+    with pytest.raises(InputError, match=r"this machine has 1\.0 GB"):
         check_work(3000, 20)
 
 

@@ -34,7 +34,7 @@ FITTING = 20
 FOLLOWING, FAMILY = 14, 5
 """The same for tracking, and for every further family that is tried at the same time."""
 
-STATE = 44
+STATE = 72
 """The same for tracking that is saved as text."""
 
 WIDEST = 32

@@ -6,7 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from onlooker import BanditLog, Environment, EpsilonGreedy, memory_limit, simulate, write_log
+from onlooker import BanditLog, Environment, EpsilonGreedy, log_report, memory_limit, simulate, write_log
+from onlooker.formats import scan
+from onlooker.log_report import source
 
 
 @pytest.fixture(autouse=True)
@@ -69,13 +71,23 @@ def test_features_whose_matrices_do_not_fit_are_refused(run, tmp_path, command):
 def test_a_log_that_changes_is_refused(run, folder, tmp_path, monkeypatch, command):
     path = tmp_path / "log.parquet"
     path.write_bytes((folder / "all.parquet").read_bytes())
-    original = BanditLog.__getitem__
+    # When rounds of the first part are taken; of a report, when it has read all and looks for its hash.
+    place, name = (source, "Input") if command == "report" else (scan, "Held")
+    original = getattr(place, name)
 
-    def swap(log, key):
-        path.write_bytes((folder / "day1.parquet").read_bytes())
-        return original(log, key)
+    class Swapping(original):
+        @classmethod
+        def of(cls, file):
+            path.write_bytes((folder / "day1.parquet").read_bytes())
+            return original.of(file)
 
-    monkeypatch.setattr(BanditLog, "__getitem__", swap)
+        @classmethod
+        def by(cls, log):
+            path.write_bytes((folder / "day1.parquet").read_bytes())
+            return original.by(log)
+
+    monkeypatch.setattr(place, name, Swapping)
+    monkeypatch.setattr(log_report, "Input", Swapping)
     written = [] if command == "diagnose" else ["--out", tmp_path / "out.html"]
     ran = run(command, path, "--memory-limit", "600MB", *written)
     assert ran.code == 2

@@ -47,6 +47,8 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     from onlooker.formats.unchanged import UnchangedFiles
     from onlooker.log_report import Input, Source, look_at, page_of, write_report
     from onlooker.log_report.source import files_behind
+    from onlooker.memory_limit import FITTING
+    from onlooker.survey import check_room
 
     # The hashes are of what was read.
     with UnchangedFiles([Path(log)]).checked():
@@ -61,6 +63,9 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
         command=shlex.join(["onlooker", *sys.argv[1:]]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )
+    for rounds in logs.values():
+        # Before anything is compiled.
+        check_room(rounds, FITTING)
     for dtype in sorted({rounds.features.dtype.name for rounds in logs.values()}):
         prepare_kernels(dtype)
     found = {}

@@ -122,7 +122,7 @@ def scan_log(
     put together. A round that comes back is refused where the batch before it can tell, not where it returns later
     still. `order_by` checks that times never fall, it does not sort. Levels of categories are gathered in a first pass
     over those columns, unless `like` has them. Formats without batches are read one file at a time, each of which has
-    to fit.
+    to fit. Files that change while they are read are refused: with an error in the pass that notices.
 
     Examples
     --------

@@ -14,11 +14,9 @@ from onlooker.diagnosis.bins import proportion
 from onlooker.errors import OnlookerWarning
 from onlooker.held_out import HeldOut, HeldOutCurve
 from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import FITTING
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
 from onlooker.policy import LinearPolicy
 from onlooker.study import Watch
-from onlooker.survey import check_room
 
 STRETCHES, LEAST_STRETCH = 20, 50
 """Agreement is told for so many parts of the log at most, of so many rounds with a choice at least."""
@@ -114,7 +112,6 @@ def look_at(
     ('settled', True)
     """
     rounds = as_log(log, "a report")
-    check_room(rounds, FITTING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnlookerWarning)
         with watch("choosing the burn-in") as progress:
