@@ -42,7 +42,6 @@ class LogScan:
         self._scanned, self._files = scanned, files
         self.held = UnchangedParts(self.paths[0])
         """What every part that `run` works on held when it was first read."""
-        self._batches = UnchangedParts(self.paths[0])
         if limit is not None:
             scanned.batch_rows = Room(limit, scanned.n_features).batch_rows
 
@@ -67,10 +66,7 @@ class LogScan:
         return SAMPLE_BYTES if self.memory_limit is None else Room(self.memory_limit, self.n_features).sample_bytes
 
     def __iter__(self) -> Iterator[BanditLog]:
-        # Batches may be smaller than what can be read by itself.
-        held = self.held if self.stretches() is None else self._batches
-        found = (_read(number, one, held) for number, one in _counted(self._in_order(), held))
-        return self._guarded(self._not_empty(found), held)
+        return self._guarded(self._not_empty(ahead(self._scanned)), compared=False)
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order.
@@ -86,7 +82,7 @@ class LogScan:
 
         most = None if self.memory_limit is None else Room(self.memory_limit, self.n_features).parts_at_once
         found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2, most=most)
-        return self._guarded(self._not_empty(found) if start == 0 and stop is None else found, self.held)
+        return self._guarded(self._not_empty(found) if start == 0 and stop is None else found)
 
     def numbered(self, first: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, BanditLog]]:
         """Parts number `first`, `first + step`, ... before `stop`; others are not read where that can be spared."""
@@ -94,7 +90,7 @@ class LogScan:
         if self.stretches() is not None:
             every = islice(every, first, stop, step)
         read = ((number, _read(number, one, self.held)) for number, one in every)
-        return self._guarded((pair for pair in read if pair[0] in wanted), self.held)
+        return self._guarded(pair for pair in read if pair[0] in wanted)
 
     def stretches(self) -> Iterator[Stretch] | None:
         """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
@@ -105,14 +101,17 @@ class LogScan:
         self._files.check()
 
     def _stretches(self) -> Iterator[tuple[int, Stretch]]:
-        return _counted(self.stretches() or self._in_order(), self.held)
+        stretches = self.stretches()
+        if stretches is None:
+            stretches = (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))
+        return _counted(stretches, self.held)
 
-    def _in_order(self) -> Iterator[Stretch]:
-        return (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))
+    def _guarded(self, found: Iterator[Result], *, compared: bool = True) -> Iterator[Result]:
+        """The same under the limit, and an error if the files change; every pass over them goes through this.
 
-    def _guarded(self, found: Iterator[Result], held: UnchangedParts) -> Iterator[Result]:
-        """The same under the limit, and an error if the files change; every pass over them goes through this."""
-        self._files.compared = held.complete
+        What `run` works on is `compared` with what it was before; beyond that there is what the system says.
+        """
+        self._files.compared = compared and self.held.complete
         with memory_limited(self.memory_limit), self._files.checked():
             yield from found
 

@@ -143,7 +143,7 @@ class Held:
 
     @classmethod
     def by(cls, log: BanditLog) -> Self:
-        """Go over a part once. A CRC takes about a tenth of the time that the quickest format takes to be read.
+        """Go over a part once, as fast as memory can be read: beside a pass of a fit that hardly counts.
 
         Examples
         --------
@@ -151,10 +151,12 @@ class Held:
         >>> Held.by(log) == Held.by(log[:]), Held.by(log) == Held.by(BanditLog(np.eye(3), [0, 1, 3], [0, 0]))
         (True, False)
         """
-        rows = log.features if log.features.flags.c_contiguous else log.features.T
-        checksum = zlib.crc32(np.ascontiguousarray(rows).data)
+        from onlooker.kernels.checksums import bits_checksum
+
+        values = np.ascontiguousarray(log.features).reshape(-1)
+        checksum = int(bits_checksum(values.view(f"u{values.itemsize}")))
         for positions in (log.n_arms, log.chosen):
-            checksum = zlib.crc32(np.ascontiguousarray(positions).data, checksum)
+            checksum = checksum << 32 | zlib.crc32(np.ascontiguousarray(positions).data)
         return cls(log.n_rounds, checksum)
 
 
