@@ -13,11 +13,13 @@ import numpy as np
 
 from onlooker.errors import InputError, OnlookerWarning
 from onlooker.log import BanditLog
+from onlooker.memory_limit import FITTING
 from onlooker.metrics import agreement, direction_error, predictive_regret
 from onlooker.observers import Observer
 from onlooker.observers.methods import find_methods
 from onlooker.peak_memory import Peak, peak_memory
 from onlooker.policy import LinearPolicy, Policy
+from onlooker.survey import check_room
 from onlooker.sweep import BurnInSweep
 from onlooker.types import Progress, Vector
 
@@ -131,6 +133,7 @@ def compare(
             raise InputError(
                 f"observer {name!r} is a {type(observer).__name__}, which has no fit(log): pass an observer"
             )
+    check_room(log, FITTING)
     chosen = default_observers() if observers is None else observers
     rows = []
     for done, (name, observer) in enumerate(chosen.items(), 1):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,10 +23,28 @@ LEAST = 500_000_000
 """Limits below this leave too little for the rounds."""
 
 SAMPLE_SHARE = 0.25
-"""Part of what the libraries leave that a sample may fill; working on it takes up to three times as much besides."""
+"""Part of what libraries and matrices leave that a sample may fill; working on it takes three times as much besides."""
 
 BATCH_SHARE = 1 / 64
 """The same for the rounds of one part: several are in hand at a time, with what Parquet needs to unpack them."""
+
+FITTING = 20
+"""Matrices of d x d doubles that imitation takes at its peak, with intervals and warnings; a diagnosis takes fewer."""
+
+FOLLOWING, FAMILY = 14, 5
+"""The same for tracking, and for every further family that is tried at the same time."""
+
+STATE = 72
+"""The same for tracking that is saved as text."""
+
+WIDEST = 32
+"""The room of so many is not filled with rounds of a scan, whatever is done with it."""
+
+ROUNDS = 20_000_000
+"""Bytes that rounds in hand need in any case, beside such matrices."""
+
+HELD = 4
+"""Rounds in memory take so many times their features while they are worked on, themselves included."""
 
 _UNITS = {"": 1, "b": 1} | {
     f"{letter}{kind}": base**power
@@ -42,7 +62,7 @@ class Room:
     Examples
     --------
     >>> Room(limit=as_bytes("1 GB"), n_features=20).batch_rows
-    53710
+    53700
     """
 
     limit: int
@@ -51,15 +71,30 @@ class Room:
     """Number of features, d."""
 
     @property
+    def rounds(self) -> int:
+        """For all that is done with rounds: what the libraries, and matrices of d x d, leave of the limit."""
+        return max(ROUNDS, self.limit - LIBRARIES - WIDEST * square(self.n_features))
+
+    @property
     def batch_rows(self) -> int:
         """Offered arms in a part."""
         # Counted as float64, which most formats are read into.
-        return max(1, int(BATCH_SHARE * (self.limit - LIBRARIES) / (8 * self.n_features)))
+        return max(1, int(BATCH_SHARE * self.rounds / (8 * self.n_features)))
 
     @property
     def sample_bytes(self) -> int:
         """Features of the rounds that are kept as a sample."""
-        return int(SAMPLE_SHARE * (self.limit - LIBRARIES))
+        return int(SAMPLE_SHARE * self.rounds)
+
+    @property
+    def parts_at_once(self) -> int:
+        """Parts to work on side by side: a pass over one finds up to two matrices."""
+        return max(1, int(SAMPLE_SHARE * self.rounds / (2 * square(self.n_features))))
+
+
+def square(n_features: int) -> int:
+    """Bytes of a matrix of d x d doubles."""
+    return 8 * n_features**2
 
 
 def as_bytes(limit: object) -> int:
@@ -146,6 +181,46 @@ def check_held(n_bytes: int) -> None:
             f"has features of {_words(n_bytes)}, but a memory limit of {_words(limit)} has room for {room} of them and "
             "the work on them: raise the limit"
         )
+
+
+def check_work(n_features: int, matrices: int, *, held: int = 0, limit: int | None = None) -> None:
+    """Refuse work that takes so many matrices of d x d doubles at its peak, beside rounds.
+
+    `held` are the bytes of the features that are in memory; where none are, rounds in hand take some. `limit` counts
+    beside the one in force.
+
+    Examples
+    --------
+    >>> check_work(n_features=20, matrices=30, limit=as_bytes("600MB"))
+    >>> try:
+    ...     check_work(n_features=3000, matrices=20, limit=as_bytes("600MB"))
+    ... except InputError as error:
+    ...     print(str(error).partition(": ")[0])
+    3,000 features take matrices of 1,440 MB, in all some 1,910 MB, but the memory limit is 600 MB
+    """
+    needed = matrices * square(n_features)
+    with memory_limited(limit):
+        least = limit_in_force()
+    if least is None:
+        check_memory(needed)
+        return
+    total = LIBRARIES + max(ROUNDS, HELD * held) + needed
+    if total <= least and (resident() or 0) + (HELD - 1) * held + needed > least:
+        # What earlier work has freed may still count.
+        give_back()
+        total = (resident() or 0) + (HELD - 1) * held + needed
+    if total > least:
+        raise InputError(
+            f"{n_features:,} features take matrices of {_words(needed)}, in all some {_words(total)}, but the memory "
+            f"limit is {_words(least)}: raise it, or use fewer features"
+        )
+
+
+def give_back() -> None:
+    """Return what earlier work freed to the system, where that can be done: it would count until it is used again."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def check_resident(limit: int) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+
+from onlooker.memory_limit import give_back
 
 _STATUS = "/proc/self/status"
 _RESET = "/proc/self/clear_refs"
@@ -33,19 +33,13 @@ def peak_memory() -> Iterator[Peak]:
     True
     """
     peak = Peak()
-    _give_back()
+    # Using again what earlier work freed counts as it would in a fresh process.
+    give_back()
     started = _reset_mark()
     yield peak
     if started is not None:
         highest = _read("VmHWM")
         peak.mb = None if highest is None else max(0.0, highest - started)
-
-
-def _give_back() -> None:
-    """Return what earlier work freed, so that using it again counts as it would in a fresh process."""
-    gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _reset_mark() -> float | None:

@@ -24,6 +24,9 @@ from onlooker.windows import Windows
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
 """Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
 
+ROWS_PER_FEATURE = 4
+"""A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it."""
+
 LONG = 1 << 22
 """Feature values in a pass from which on sparing one is worth a curvature that is a step old."""
 
@@ -225,9 +228,10 @@ def hardest_places(log: BanditLog, losses: Vector, n_values: int) -> Index:
 
 def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     """Ranges of rounds for a task each, whatever the number of threads."""
-    values = log.features.size // BLOCKS
+    values, least = log.features.size // BLOCKS, ROWS_PER_FEATURE * log.n_features**2
     by_row = -(-log.features.size // max(1, len(log.features)))
-    return ragged.blocks(log.offsets, by_row, min(max(values, FEWEST_VALUES * stride), MOST_VALUES * stride))
+    fewest, most = max(FEWEST_VALUES, least), max(MOST_VALUES, least)
+    return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
 def _informative(log: BanditLog, weights: Vector) -> Vector:

@@ -10,6 +10,7 @@ import numpy as np
 from onlooker.errors import InputError
 from onlooker.even_sample import EvenSample
 from onlooker.log import BanditLog
+from onlooker.memory_limit import check_work
 from onlooker.parts import Parts
 from onlooker.types import Index, Vector
 
@@ -24,6 +25,28 @@ class Limited(Protocol):
     @property
     def sample_bytes(self) -> int:
         """Memory that the features of a sample may take."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Parts that are worked on under a limit."""
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Peak memory in bytes that working on them may take, or None."""
+
+
+def check_room(log: BanditLog | Parts, matrices: int) -> None:
+    """Refuse a log of so many features that the work on it would break the limit; see `check_work`.
+
+    Examples
+    --------
+    >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
+    """
+    if isinstance(log, BanditLog):
+        check_work(log.n_features, matrices, held=8 * log.features.size)
+    elif isinstance(log, Bounded):
+        check_work(log.n_features, matrices, limit=log.memory_limit)
 
 
 @runtime_checkable

@@ -12,12 +12,14 @@ from onlooker.burn_in import power_start
 from onlooker.categories import Categories
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
+from onlooker.memory_limit import FITTING
 from onlooker.newton import Fit, minimise
 from onlooker.parted import refine_suffixes
 from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
-from onlooker.survey import Survey, survey
+from onlooker.survey import Survey, check_room, survey
+from onlooker.threads import n_threads
 from onlooker.types import Index, Matrix, Progress, Vector
 
 DEFAULT_ALPHAS = (
@@ -82,6 +84,8 @@ def burn_in_sweep(
         grid = np.full(1, np.nan)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
+    # Of a log in parts, every pass finds the curvature of every suffix.
+    check_room(log, FITTING + (len(grid) * (2 + 2 * n_threads()) if isinstance(log, Parts) else 0))
     seen = survey(log) if isinstance(log, Parts) else None
     n_rounds = as_log(log).n_rounds if seen is None else seen.n_rounds
     burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
@@ -123,6 +127,7 @@ def fit_suffixes(
 
     `weights`, one per round of the log, are 1 by default; a round without weight counts as none.
     """
+    check_room(log, FITTING)
     counts = (log.n_arms > 1).astype(np.float64) if weights is None else np.where(log.n_arms > 1, weights, 0.0)
     thetas = np.full((len(burn_ins), log.n_features), np.nan)
     losses = np.full(len(burn_ins), np.nan)

@@ -30,10 +30,12 @@ def n_threads() -> int:
     return os.cpu_count() or 1
 
 
-def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, per_thread: int = 3) -> Iterator[Result]:
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], *, per_thread: int = 3, most: int | None = None
+) -> Iterator[Result]:
     """Apply `function` to every item on the threads that there are, results in order.
 
-    No more than `per_thread` items a thread are under way or waiting to be taken.
+    No more than `per_thread` items a thread, and `most` in all, are under way or waiting to be taken.
 
     Examples
     --------
@@ -44,6 +46,8 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, pe
     head = list(islice(source, 2))
     work = chain(head, source)
     workers = n_threads()
+    at_once = per_thread * workers if most is None else min(most, per_thread * workers)
+    workers = min(workers, at_once)
     if workers == 1 or len(head) < 2:
         yield from map(function, work)
         return
@@ -52,7 +56,7 @@ def ordered_map(function: Callable[[Item], Result], items: Iterable[Item], *, pe
         try:
             for item in work:
                 pending.append(pool.submit(function, item))
-                if len(pending) == per_thread * workers:
+                if len(pending) == at_once:
                     yield pending.popleft().result()
             while pending:
                 yield pending.popleft().result()

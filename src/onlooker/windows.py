@@ -50,7 +50,9 @@ class Windows:
             alike = width**2 * (rows.T @ ((repeats - shown)[:, None] * rows))
             rows = np.repeat(rows, shown, axis=0)
         edge = width - 1
-        return cls(width, alike + _products(rows, width), rows[:edge], rows[max(0, len(rows) - edge) :])
+        # Copies: a few rows of them would keep all in memory.
+        head, tail = rows[:edge].copy(), rows[max(0, len(rows) - edge) :].copy()
+        return cls(width, alike + _products(rows, width), head, tail)
 
     def joined(self, later: Windows) -> Windows:
         """Of these rows and those that come after them."""

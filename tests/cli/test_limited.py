@@ -3,9 +3,12 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
-from onlooker import Environment, EpsilonGreedy, memory_limit, simulate, write_log
+from onlooker import BanditLog, Environment, EpsilonGreedy, log_report, memory_limit, simulate, write_log
+from onlooker.formats import scan
+from onlooker.log_report import source
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +52,45 @@ def test_refuses(run, folder, options, message):
     assert ran.code == 2
     assert ran.err.count("\n") == 1
     assert re.search(message, ran.err)
+
+
+@pytest.mark.parametrize("command", ["fit", "diagnose", "track", "report", "compare"])
+def test_features_whose_matrices_do_not_fit_are_refused(run, tmp_path, command):
+    rng = np.random.default_rng(0)
+    write_log(BanditLog.from_dense(rng.normal(size=(40, 2, 3000)), rng.integers(0, 2, 40)), tmp_path / "wide.parquet")
+    out = {"report": "page.html", "compare": "table.csv"}.get(command, "policy.json")
+    written = [] if command == "diagnose" else ["--out", tmp_path / out]
+    ran = run(command, tmp_path / "wide.parquet", "--memory-limit", "600MB", *written)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert re.search("3,000 features take matrices of .* MB, but the memory limit is 600 MB: raise it", ran.err)
+    assert [path.name for path in tmp_path.iterdir()] == ["wide.parquet"]
+
+
+@pytest.mark.parametrize("command", ["fit", "diagnose", "track", "report"])
+def test_a_log_that_changes_is_refused(run, folder, tmp_path, monkeypatch, command):
+    path = tmp_path / "log.parquet"
+    path.write_bytes((folder / "all.parquet").read_bytes())
+    # When rounds of the first part are taken; of a report, when it has read all and looks for its hash.
+    place, name = (source, "Input") if command == "report" else (scan, "Held")
+    original = getattr(place, name)
+
+    class Swapping(original):
+        @classmethod
+        def of(cls, file):
+            path.write_bytes((folder / "day1.parquet").read_bytes())
+            return original.of(file)
+
+        @classmethod
+        def by(cls, log):
+            path.write_bytes((folder / "day1.parquet").read_bytes())
+            return original.by(log)
+
+    monkeypatch.setattr(place, name, Swapping)
+    monkeypatch.setattr(log_report, "Input", Swapping)
+    written = [] if command == "diagnose" else ["--out", tmp_path / "out.html"]
+    ran = run(command, path, "--memory-limit", "600MB", *written)
+    assert ran.code == 2
+    assert ran.err.count("\n") == 1
+    assert re.search(r"log\.parquet: was cut from [\d,]+ to [\d,]+ bytes while it was read: .* run this again", ran.err)
+    assert [one.name for one in tmp_path.iterdir()] == ["log.parquet"]

@@ -9,10 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cluster_tasks import Slow, process, rounds, wrong
-from onlooker.clusters import RayParts
+from onlooker.clusters import RayParts, ray_parts
+from onlooker.clusters.shares import packed
 from onlooker.errors import ClusterError, InputError
 from onlooker.formats import LogScan, scan_log, write_parts
 from onlooker.observers import SuffixImitation
@@ -121,8 +124,8 @@ def test_a_worker_that_hangs_is_given_up(cluster, scan, monkeypatch):
 
 
 def test_files_that_cannot_be_read(parts, scan):
-    damaged = scan.paths[5]
-    content = damaged.read_bytes()
+    damaged, whole = scan.paths[5], expected(scan)
+    content, times = damaged.read_bytes(), damaged.stat()
     damaged.write_bytes(content[:100] + bytes(len(content) - 300) + content[-200:])
     try:
         # Those that have the parts need no file.
@@ -133,7 +136,53 @@ def test_files_that_cannot_be_read(parts, scan):
             list(parts.run(rounds))
     finally:
         damaged.write_bytes(content)
-    assert list(parts.run(rounds)) == expected(scan)
+        os.utime(damaged, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert list(parts.run(rounds)) == expected(scan) == whole
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_log_that_changes_while_workers_load_it(log, cluster, tmp_path, monkeypatch, passed):
+    opened, swap = two_versions(log, tmp_path)
+    if passed:
+        expected(opened)
+    # Workers are started with the one version and find the other.
+    monkeypatch.setattr(ray_parts, "packed", lambda value: (packed(value), swap())[0])
+    with pytest.raises(InputError, match=r"log\.parquet: .*(was written to|content of the log changed)"):
+        RayParts(opened, address=cluster, workers=2)
+
+
+def test_a_log_that_changed_before_a_worker_loads_it_again(log, cluster, tmp_path):
+    opened, swap = two_versions(log, tmp_path)
+    with RayParts(opened, address=cluster, workers=2) as parts:
+        found = list(parts.run(rounds))
+        swap()
+        assert list(parts.run(rounds)) == found
+        for pid in set(parts.run(process)):
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(InputError, match=r"log\.parquet: the log has changed since it was opened"):
+            list(parts.run(rounds))
+
+
+def two_versions(log, folder):
+    """A scan of a file, and what turns it into another one of the same size, ends and time."""
+    path, rows = folder / "log.parquet", log.features[: 600 * 8].reshape(600, 8, 5).astype(float)
+    times = []
+    for features in (np.concatenate([rows[:300], -rows[300:301], rows[301:]]), rows):
+        lists = pa.array(features.tolist(), pa.list_(pa.list_(pa.float64())))
+        table = pa.table({"arms": lists, "chosen": log.chosen[:600]})
+        plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+        pq.write_table(table, path, row_group_size=100, **plain)
+        times.append((path.read_bytes(), path.stat()))
+    (other, _), (ours, before) = times
+    assert len(other) == len(ours)
+    assert other[:1000] == ours[:1000]
+    assert other[-1000:] == ours[-1000:]
+
+    def swap():
+        path.write_bytes(other)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    return scan_log(path, batch_rows=700), swap
 
 
 def test_a_task_that_fails(parts, scan):

@@ -64,7 +64,9 @@ def compare(
     """
     from onlooker import comparison
     from onlooker.environment import Environment
+    from onlooker.memory_limit import FITTING
     from onlooker.study import study
+    from onlooker.survey import check_room
 
     methods = _methods(names, everything=everything)
     check_target("--out", out, TABLES, log=log)
@@ -74,6 +76,7 @@ def compare(
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         rounds, assumed = open_log(log, columns)
         what = f"{log}: {rounds!r}"
+        check_room(rounds, FITTING)
         with progress_bar("observing") as progress:
             found = comparison.compare(rounds, observers, memory=True, progress=progress)
     else:

@@ -44,20 +44,27 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     start = options.as_burn_in(burn_in)
     from dataclasses import asdict
 
+    from onlooker.formats.unchanged import UnchangedFiles
     from onlooker.log_report import Input, Source, look_at, page_of, write_report
     from onlooker.log_report.source import files_behind
+    from onlooker.memory_limit import FITTING
+    from onlooker.survey import check_room
 
-    logs, assumed, told = _opened(log, by, columns)
-    read = [*files_behind(log), *([columns["like"]] if columns["like"] else [])]
+    # The hashes are of what was read.
+    with UnchangedFiles([Path(log)]).checked():
+        logs, assumed, told = _opened(log, by, columns)
+        inputs = tuple(map(Input.of, [*files_behind(log), *([columns["like"]] if columns["like"] else [])]))
     source = Source(
         name=Path(log).resolve().name,
         by=by,
-        inputs=tuple(map(Input.of, read)),
+        inputs=inputs,
         assumed=tuple(assumed),
         warnings=tuple(told),
         command=shlex.join(["onlooker", *sys.argv[1:]]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )
+    for rounds in logs.values():
+        check_room(rounds, FITTING)
     found = {}
     for name, rounds in logs.items():
         try:

@@ -71,6 +71,12 @@ def track(
         rounds, assumed = open_log(log, columns)
     else:
         rounds, assumed = open_scan(log, columns, memory_limit)
+    if state is not None:
+        from onlooker.memory_limit import STATE
+        from onlooker.survey import check_room
+
+        # Before the work, not after it.
+        check_room(rounds, STATE)
     with warnings.catch_warnings(), progress_bar("following") as progress:
         # The summary lists them.
         warnings.simplefilter("ignore", OnlookerWarning)

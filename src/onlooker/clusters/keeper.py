@@ -9,6 +9,7 @@ from typing import Any
 from onlooker.clusters.shares import Share
 from onlooker.errors import InputError
 from onlooker.formats import LogScan
+from onlooker.formats.unchanged import Held
 from onlooker.log import BanditLog
 from onlooker.parts import Task
 
@@ -19,8 +20,8 @@ class Span:
 
     part: int
     """Number of the part."""
-    n_rounds: int
-    """How many rounds the part has."""
+    held: Held
+    """What the part held when it was first read, by whichever worker."""
     begin: int
     """First round of it, counted within the part."""
     end: int
@@ -39,16 +40,19 @@ class Keeper:
     def __call__(
         self, share: Share, task: Task[Any] | None = None, spans: Sequence[Span] = ()
     ) -> list[tuple[int, Any]]:
-        """Number and result of every span's part; without a task, number and rounds of every part."""
+        """Number and result of every span's part.
+
+        Without a task, number of every part that was come upon, with what it held and whether it is kept.
+        """
         if share not in self._kept:
             self._kept[share] = dict(share.read(self._scan))
         parts = self._kept[share]
         if task is None:
-            return [(number, part.n_rounds) for number, part in parts.items()]
+            return [(number, (held, number in parts)) for number, held in self._scan.held.known.items()]
         return [(span.part, task(self._part(parts, span)[span.begin : span.end], span.first)) for span in spans]
 
     def _part(self, parts: dict[int, BanditLog], span: Span) -> BanditLog:
         part = parts.get(span.part)
-        if part is None or part.n_rounds != span.n_rounds:
+        if part is None or self._scan.held.known[span.part] != span.held:
             raise InputError(f"{self._scan.paths[0]}: the log has changed since it was opened: run this again")
         return part

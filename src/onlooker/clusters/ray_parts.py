@@ -27,7 +27,7 @@ class RayParts:
     `SuffixImitation` and `burn_in_sweep` take it in place of a log. Every worker reads its own parts from the files and
     keeps them; tasks go out, and what they find comes back. Results come in the order of the parts, which are those of
     the scan: sums over them are those of the scan, bit for bit. A worker that dies is replaced, and what it had in hand
-    is done again.
+    is done again. Files that change until all is loaded, or that a new worker finds changed, are refused.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class RayParts:
             begin = max(0, start - first)
             end = n_rounds if stop is None else min(stop - first, n_rounds)
             if begin < end:
-                spans[share].append(Span(part, n_rounds, begin, end, first + begin))
+                spans[share].append(Span(part, self._scan.held.known[part], begin, end, first + begin))
                 order.append(part)
             first += n_rounds
         jobs = [Job(share, (self._shares[share], task, wanted)) for share, wanted in spans.items() if wanted]
@@ -140,7 +140,12 @@ class RayParts:
         jobs = [Job(share, (self._shares[share],)) for share in self._shares]
         parts: dict[int, tuple[int, int]] = {}
         for done in self._crew.run(jobs, self._deadline):
-            parts.update({part: (n_rounds, cast("int", done.job.key)) for part, n_rounds in _result(done)})
+            for part, (held, kept) in _result(done):
+                # Workers that came upon the same part must have found the same in it.
+                self._scan.held.see(part, held)
+                if kept:
+                    parts[part] = held.n_rounds, cast("int", done.job.key)
+        self._scan.check_unchanged()
         if not parts:
             raise InputError(f"{self._scan.paths[0]}: holds no rounds: nothing was offered")
         return dict(sorted(parts.items()))

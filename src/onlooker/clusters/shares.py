@@ -6,7 +6,7 @@ import io
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,7 @@ class Share:
 
     def read(self, scan: LogScan) -> Iterator[tuple[int, BanditLog]]:
         """Its parts with their numbers."""
-        stretches = scan.stretches()
-        if stretches is not None:
-            chosen = islice(enumerate(stretches), self.first, self.stop, self.step)
-            yield from ((number, stretch.read()) for number, stretch in chosen)
-        else:
-            yield from islice(enumerate(scan), self.first, self.stop, self.step)
+        return scan.numbered(self.first, self.stop, self.step)
 
 
 def shares_of(scan: LogScan, workers: int) -> list[Share]:

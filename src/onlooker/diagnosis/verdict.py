@@ -14,8 +14,9 @@ from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict, p_words
 from onlooker.diagnosis.settling import LEAST_P
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
 from onlooker.log import BanditLog, as_log
+from onlooker.memory_limit import FITTING
 from onlooker.parts import Parts
-from onlooker.survey import survey
+from onlooker.survey import check_room, survey
 
 ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
@@ -54,6 +55,7 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     """
     n_bins = as_whole(bins, "bins", least=2)
     as_level(level)
+    check_room(log, FITTING)
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
     seen = survey(log)

@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_file
-from onlooker.formats.format import named
+from onlooker.formats.format import Scanned, named
 from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
 from onlooker.formats.scan import LogScan, WholeFiles
+from onlooker.formats.unchanged import UnchangedFiles
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
 from onlooker.one_line import one_line, shown
@@ -56,7 +57,7 @@ def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = N
     except TypeError:
         kind = type(path).__name__
         raise InputError(f"a {kind} is not a path: pass a file's name, or a table to BanditLog.from_frame") from None
-    with memory_limited(_as_limit(memory_limit)), named(source, "read"):
+    with memory_limited(_as_limit(memory_limit)), UnchangedFiles([source]).checked(), named(source, "read"):
         found = find_format(source)
         check_options(found, columns)
         log = found.read(source, **columns)
@@ -83,7 +84,7 @@ def read_logs(
     {'b': 1, 'a': 2}
     """
     source = Path(path)
-    with memory_limited(_as_limit(memory_limit)), named(source, "read"):
+    with memory_limited(_as_limit(memory_limit)), UnchangedFiles([source]).checked(), named(source, "read"):
         found = find_format(source)
         if found.read_by is None:
             raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
@@ -121,7 +122,7 @@ def scan_log(
     put together. A round that comes back is refused where the batch before it can tell, not where it returns later
     still. `order_by` checks that times never fall, it does not sort. Levels of categories are gathered in a first pass
     over those columns, unless `like` has them. Formats without batches are read one file at a time, each of which has
-    to fit.
+    to fit. Files that change while they are read are refused: with an error in the pass that notices.
 
     Examples
     --------
@@ -133,20 +134,12 @@ def scan_log(
     ...     scan.feature_names, sum(log.n_rounds for log in scan), scan.read().n_rounds
     (('price',), 2, 2)
     """
-    paths = _files(path)
+    paths, pattern = _files(path)
+    files = UnchangedFiles(paths, pattern)
     limit = _as_limit(memory_limit)
     rows = as_whole(batch_rows, "batch_rows", least=1)
-    with named(paths[0], "read"):
-        found = find_format(paths[0])
-        check_options(found, columns)
-    for other in paths[1:]:
-        with named(other, "read"):
-            if find_format(other) is not found:
-                raise InputError(f"is not in the format of {paths[0]}, {found.name}: scan them apart")
-    with memory_limited(limit):
-        if found.scan is None:
-            return LogScan(paths, WholeFiles(found, paths, rows, columns), limit)
-        return LogScan(paths, found.scan(paths, batch_rows=rows, **columns), limit)
+    with files.checked():
+        return LogScan(paths, _scanned(paths, rows, limit, columns), files, limit)
 
 
 def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
@@ -235,20 +228,35 @@ def _as_limit(memory_limit: int | str | None) -> int | None:
     return limit
 
 
-def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
-    """Files that a path, a pattern or a list stands for."""
+def _scanned(paths: list[Path], rows: int, limit: int | None, columns: dict[str, Any]) -> Scanned:
+    """Open files of one format."""
+    with named(paths[0], "read"):
+        found = find_format(paths[0])
+        check_options(found, columns)
+    for other in paths[1:]:
+        with named(other, "read"):
+            if find_format(other) is not found:
+                raise InputError(f"is not in the format of {paths[0]}, {found.name}: scan them apart")
+    with memory_limited(limit):
+        if found.scan is None:
+            return WholeFiles(found, paths, rows, columns)
+        return found.scan(paths, batch_rows=rows, **columns)
+
+
+def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str | None]:
+    """Files that a path, a pattern or a list stands for, and the pattern."""
     if not isinstance(path, str | os.PathLike):
         paths = [Path(one) for one in path]
         if not paths:
             raise InputError("there are no files to scan: name at least one")
-        return paths
+        return paths, None
     name = os.fspath(path)
     if Path(name).exists() or not glob.has_magic(name):
-        return [Path(name)]
+        return [Path(name)], None
     found = sorted(map(Path, glob.glob(name, recursive=True)), key=_by_number)  # noqa: PTH207  it may begin at the root
     if not found:
         raise InputError(f"{name}: no file matches: check the pattern")
-    return found
+    return found, name
 
 
 def _by_number(path: Path) -> list[tuple[str, int]]:

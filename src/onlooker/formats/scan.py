@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from onlooker.categories import Categories
 from onlooker.checks import counted
 from onlooker.errors import InputError
 from onlooker.formats.format import Format, Scanned, Stretch, named
+from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import Room, check_held, memory_limited
 from onlooker.parts import Result, Task
@@ -26,15 +29,19 @@ class LogScan:
 
     Iterating gives it in parts, each a `BanditLog` of whole rounds, oldest first, as often as asked; the next one is
     read while the last one is worked on. `SuffixImitation`, `TrackingObserver`, `burn_in_sweep` and `diagnose` take a
-    scan in place of a log.
+    scan in place of a log. Files that change in the meantime are refused: what was found would be of two versions.
     """
 
-    def __init__(self, paths: Sequence[Path], scanned: Scanned, limit: int | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[Path], scanned: Scanned, files: UnchangedFiles, limit: int | None = None
+    ) -> None:
         self.paths = tuple(paths)
         """The files, in order."""
         self.memory_limit = limit
         """Peak memory in bytes that working on the scan may take, or None."""
-        self._scanned = scanned
+        self._scanned, self._files = scanned, files
+        self.held = UnchangedParts(self.paths[0])
+        """What every part that `run` works on held when it was first read."""
         if limit is not None:
             scanned.batch_rows = Room(limit, scanned.n_features).batch_rows
 
@@ -59,7 +66,7 @@ class LogScan:
         return SAMPLE_BYTES if self.memory_limit is None else Room(self.memory_limit, self.n_features).sample_bytes
 
     def __iter__(self) -> Iterator[BanditLog]:
-        return self._limited(self._not_empty(ahead(self._scanned)))
+        return self._guarded(self._not_empty(ahead(self._scanned)), compared=False)
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order.
@@ -67,26 +74,45 @@ class LogScan:
         Parts are read and worked on side by side, by as many threads as there are, which gives the same results as one.
         """
 
-        def work(stretch: tuple[int, Stretch]) -> Result:
-            first, log = stretch[0], stretch[1].read()
+        def work(placed: tuple[int, int, Stretch]) -> Result:
+            number, first, stretch = placed
+            log = _read(number, stretch, self.held)
             begin = max(0, start - first)
             return task(log[begin : None if stop is None else stop - first], first + begin)
 
-        found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2)
-        return self._limited(self._not_empty(found) if start == 0 and stop is None else found)
+        most = None if self.memory_limit is None else Room(self.memory_limit, self.n_features).parts_at_once
+        found = ordered_map(work, _placed(self._stretches(), start, stop), per_thread=2, most=most)
+        return self._guarded(self._not_empty(found) if start == 0 and stop is None else found)
+
+    def numbered(self, first: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, BanditLog]]:
+        """Parts number `first`, `first + step`, ... before `stop`; others are not read where that can be spared."""
+        every, wanted = self._stretches(), range(first, sys.maxsize if stop is None else stop, step)
+        if self.stretches() is not None:
+            every = islice(every, first, stop, step)
+        read = ((number, _read(number, one, self.held)) for number, one in every)
+        return self._guarded(pair for pair in read if pair[0] in wanted)
 
     def stretches(self) -> Iterator[Stretch] | None:
         """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
         return self._scanned.stretches()
 
-    def _stretches(self) -> Iterator[Stretch]:
-        stretches = self.stretches()
-        if stretches is not None:
-            return stretches
-        return (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))
+    def check_unchanged(self) -> None:
+        """Refuse files that have changed since they were opened."""
+        self._files.check()
 
-    def _limited(self, found: Iterator[Result]) -> Iterator[Result]:
-        with memory_limited(self.memory_limit):
+    def _stretches(self) -> Iterator[tuple[int, Stretch]]:
+        stretches = self.stretches()
+        if stretches is None:
+            stretches = (Stretch(log.n_rounds, partial(as_log, log)) for log in ahead(self._scanned))
+        return _counted(stretches, self.held)
+
+    def _guarded(self, found: Iterator[Result], *, compared: bool = True) -> Iterator[Result]:
+        """The same under the limit, and an error if the files change; every pass over them goes through this.
+
+        What `run` works on is `compared` with what it was before; beyond that there is what the system says.
+        """
+        self._files.compared = compared and self.held.complete
+        with memory_limited(self.memory_limit), self._files.checked():
             yield from found
 
     def _not_empty(self, found: Iterator[Result]) -> Iterator[Result]:
@@ -154,12 +180,31 @@ class WholeFiles:
         return log
 
 
-def _placed(stretches: Iterable[Stretch], start: int, stop: int | None) -> Iterator[tuple[int, Stretch]]:
-    """Those that have rounds from `start` to before `stop`, each with its first round."""
+def _counted(stretches: Iterable[Stretch], held: UnchangedParts) -> Iterator[tuple[int, Stretch]]:
+    """The same with their numbers; as many of as many rounds as before."""
+    count = 0
+    for number, stretch in enumerate(stretches):
+        held.see_rounds(number, stretch.n_rounds)
+        yield number, stretch
+        count += 1
+    held.see_end(count)
+
+
+def _read(number: int, stretch: Stretch, held: UnchangedParts) -> BanditLog:
+    """Read a part that holds what it held before."""
+    log = stretch.read()
+    held.see(number, Held.by(log))
+    return log
+
+
+def _placed(
+    stretches: Iterable[tuple[int, Stretch]], start: int, stop: int | None
+) -> Iterator[tuple[int, int, Stretch]]:
+    """Those that have rounds from `start` to before `stop`: number, first round, and how it is read."""
     first = 0
-    for stretch in stretches:
+    for number, stretch in stretches:
         if stop is not None and first >= stop:
             return
         if first + stretch.n_rounds > start:
-            yield first, stretch
+            yield number, first, stretch
         first += stretch.n_rounds

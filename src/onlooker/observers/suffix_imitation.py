@@ -15,6 +15,7 @@ from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, Pen
 from onlooker.held_out import HeldOut
 from onlooker.inverses import inverse
 from onlooker.log import BanditLog, as_log, feature_labels
+from onlooker.memory_limit import FITTING
 from onlooker.newton import Fit, minimise_and_look
 from onlooker.objective import CurvedPoint, Objective
 from onlooker.observers.base import Observer
@@ -24,6 +25,7 @@ from onlooker.parts import Parts
 from onlooker.round_weights import as_weights, not_whole
 from onlooker.score_models import LINEAR, ScoreModel
 from onlooker.softmax import SoftmaxObjective
+from onlooker.survey import check_room
 from onlooker.trouble import find_trouble, likelihood_ratio
 from onlooker.types import Matrix, Progress
 from onlooker.zero_one import fewest_misses
@@ -152,6 +154,7 @@ class SuffixImitation(Observer):
         self._check_parameters()
         basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
         whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
+        check_room(basis, FITTING)
         objective, start = suffix_objective(
             basis, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
         )

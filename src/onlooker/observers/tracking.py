@@ -24,13 +24,15 @@ from onlooker.errors import (
 )
 from onlooker.files import write_text
 from onlooker.log import BanditLog, as_log, feature_labels
+from onlooker.memory_limit import FAMILY, FOLLOWING, STATE, check_work
 from onlooker.observers.base import Observer
 from onlooker.observers.summary import coefficients
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.one_line import one_line, shown
 from onlooker.parts import Parts, parts_of
 from onlooker.policy import LinearPolicy
-from onlooker.threads import ordered_map
+from onlooker.survey import check_room
+from onlooker.threads import n_threads, ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
 from onlooker.tracking.levels import joined
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
@@ -141,6 +143,7 @@ class TrackingObserver(Observer):
         result; `progress` is told of logs in memory only.
         """
         monitor = self._fresh(log)
+        check_room(log, _matrices(monitor))
         for part in parts_of(log):
             monitor.watch(part, None if isinstance(log, Parts) else progress)
         return self._learn(monitor)
@@ -153,6 +156,7 @@ class TrackingObserver(Observer):
         """
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
+        check_room(log, _matrices(self._monitor))
         for part in parts_of(log):
             self._monitor.watch(self._like_before(part), None if isinstance(log, Parts) else progress)
         return self._learn(self._monitor)
@@ -226,6 +230,7 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
+        check_work(len(self.theta_), STATE)
         names, categories = self.policy_.feature_names, self.policy_.categories
         document = {
             "schema": SCHEMA,
@@ -343,3 +348,8 @@ class TrackingObserver(Observer):
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )
+
+
+def _matrices(monitor: Monitor) -> int:
+    """How many of d x d following takes at its peak."""
+    return FOLLOWING + FAMILY * (min(n_threads(), len(monitor.families)) - 1)
