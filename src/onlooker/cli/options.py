@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from onlooker.cli.parameters import FILE, Number, OneOf, words
+from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import InputError
 from onlooker.memory_limit import as_bytes, memory_limited
 
@@ -51,11 +52,9 @@ held_to = click.option(
     expose_value=False,
     help="Peak memory, as in 800MB: LOG is refused where reading it and working on it would take more.",
 )
-L2 = 1e-4
-"""Penalty on the mean loss unless another is given."""
 burn_in = click.option(
     "--burn-in",
-    default="auto",
+    default=BURN_IN,
     show_default=True,
     shell_complete=words("naive", "rule", "auto"),
     help="naive, rule, auto, a number of rounds, or a fraction below 1.",
