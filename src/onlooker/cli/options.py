@@ -98,6 +98,7 @@ def column_options(command: Command) -> Command:
             is_flag=True,
             help="Multiply what is shared by a round's arms with what describes them (VW, R6A).",
         ),
+        click.option("--decimal", type=OneOf([".", ","]), help="Decimal mark of a CSV file.  [default: .]"),
         click.option("--position", type=int, help="Keep one position of the page (Open Bandit Dataset, OBP)."),
         click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
         click.option(
