@@ -277,6 +277,15 @@ def test_the_decimal_mark_is_an_option_of_csv_alone(tmp_path, suffix):
             read(path, decimal=",")
 
 
+@pytest.mark.parametrize("gap", ["", "NA", "null"])
+def test_gaps_do_not_hide_decimal_commas(tmp_path, gap):
+    path = tmp_path / "log.csv"
+    path.write_text(f"round;chosen;price\n1;1;25,5\n1;0;{gap}\n2;1;7,25\n2;0;3\n")
+    for read in (read_log, lambda path: scan_log(path).read()):
+        with pytest.raises(InputError, match=r"column 'price', row 1 .* is '25,5': pass decimal=','"):
+            read(path)
+
+
 def test_a_reward_with_decimal_commas_is_ignored_like_any_other(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("round;chosen;price;reward\n1;1;25;0,5\n1;0;30;1,5\n")

@@ -44,14 +44,15 @@ def has_mark(column: Any, mark: str) -> bool:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> has_mark(pa.array(["25,23", "7", ""]), ","), has_mark(pa.array(["25,23", "b"]), ",")
+    >>> has_mark(pa.array(["25,23", "7", "", "NA"]), ","), has_mark(pa.array(["25,23", "b"]), ",")
     (True, False)
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if pc.index(pc.match_substring(column, mark), value=True).as_py() < 0:
         return False
-    filled = column.filter(pc.not_equal(column, ""))
+    filled = column.filter(pc.invert(pc.is_in(column, pa.array(_GAPS))))
     return bool(pc.all(pc.match_substring_regex(filled, _NUMBER[mark])).as_py())
 
 

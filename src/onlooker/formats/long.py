@@ -53,15 +53,14 @@ def long_format(
 ) -> Format:
     """The format of files that `source` opens and `write_parts` writes."""
 
-    def as_columns(options: dict[str, Any]) -> Columns:
-        columns = Columns(**options)
+    def check_mark(columns: Columns) -> Columns:
         if columns.decimal is not None and guessed is None:
             raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
         return columns
 
     def open_table(path: Path, columns: Columns) -> tuple[Any, Columns]:
         opened = source(path)
-        columns = with_arm(opened.names, columns)
+        columns = with_arm(opened.names, check_mark(columns))
         columns.check(opened.names)
         table = opened.table(columns)
         check_text(table)
@@ -79,21 +78,21 @@ def long_format(
         like: Encoded | None = None,
         decimal: str | None = None,
     ) -> BanditLog:
-        options = {
-            "round": round,
-            "chosen": chosen,
-            "arm": arm,
-            "features": features,
-            "order_by": order_by,
-            "categories": categories,
-            "like": like,
-            "decimal": decimal,
-        }
-        table, columns = open_table(path, as_columns(options))
+        wanted = Columns(
+            round=round,
+            chosen=chosen,
+            arm=arm,
+            features=features,
+            order_by=order_by,
+            categories=categories,
+            like=like,
+            decimal=decimal,
+        )
+        table, columns = open_table(path, wanted)
         return BanditLog.from_parts(parts_of_table(table, columns, encoding_of(table, columns)))
 
     def read_by(path: Path, *, by: str, **options: Any) -> dict[str, BanditLog]:
-        table, columns = open_table(path, as_columns({"by": by} | options))
+        table, columns = open_table(path, Columns(by=by, **options))
         parts = parts_of_table(table, columns, encoding_of(table, columns))
         assert parts.by is not None
         return split_log(BanditLog.from_parts(parts), parts.by)
@@ -105,7 +104,7 @@ def long_format(
         for path in paths:
             with named(path, "read"):
                 sources.append(source(path))
-        return LongScan(sources, as_columns(options), batch_rows)
+        return LongScan(sources, check_mark(Columns(**options)), batch_rows)
 
     return Format(
         name=name,
