@@ -98,7 +98,7 @@ def check_quotes(column: Any, name: str, delimiter: str, names: Sequence[str], c
 def remedy(mark: str) -> str:
     """What to do about numbers that are not written with this decimal mark, but with the other."""
     if mark == ".":
-        return "pass decimal=',' if that is a decimal comma, or write plain numbers"
+        return "pass decimal=',' if that is a decimal comma, else write plain numbers"
     return "write numbers with decimal commas in all columns, without thousands separators"
 
 
