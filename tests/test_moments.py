@@ -179,6 +179,14 @@ def test_what_arrow_reads_and_what_python_reads_are_the_same_times(odd, zone):
         expected.reverse()
 
 
+@pytest.mark.parametrize("digits", [7, 9])
+def test_digits_beyond_microseconds_are_cut_off(digits):
+    texts = [f"{year}-05-01T10:00:00.{'1239' * 3:.{digits}}Z" for year in (2024, 1969, 2500)]
+    for some in (texts[:1], texts):
+        found = as_times(np.array(some, dtype=object), "time")
+        assert found.tolist() == [moment(text).replace(tzinfo=None) for text in some]
+
+
 def test_a_year_zero_is_refused_where_it_stands():
     with pytest.raises(InputError, match=r"row 2 .*is '0000-01-01', which says no order"):
         as_times(np.array(["2024-01-01", "0000-01-01"], dtype=object), "time")

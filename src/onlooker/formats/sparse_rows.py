@@ -151,6 +151,7 @@ class SparseRows:
 
     def mixed(self) -> dict[str, tuple[int, str]]:
         """Features that are numbers here and text there: the first line that differs, and what it has."""
+        self._check()
         if not self.columns.mixed:
             return {}
         numbers, cells = np.unique(np.asarray(self.numbers), return_index=True)
