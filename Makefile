@@ -43,11 +43,15 @@ dist: $(VENV)/.run
 
 # Known weaknesses of the locked packages, from an environment of its own. A package that could not be asked about is a failure.
 audit: build/audit/.done
-	build/audit/bin/python scripts/audit.py --strict --disable-pip --require-hashes --progress-spinner off \
+	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 		-r requirements/run.txt -r requirements/dev.txt -r requirements/audit.txt
 
-licences: $(VENV)/.run
-	$(BIN)/python scripts/licences.py
+# The licences of what runs, as the installed packages give them. A package that names none is a failure.
+RUN_PACKAGES = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements/run.txt | sort -u)
+licences: $(VENV)/.run build/audit/.done
+	build/audit/bin/pip-licenses --python $(BIN)/python --from mixed --format markdown --fail-on UNKNOWN \
+		--packages $(RUN_PACKAGES) --output-file build/table.md
+	{ sed '/^|/,$$d' docs/licences.md; cat build/table.md; } > build/licences.md && mv build/licences.md docs/licences.md
 
 # Pins with hashes, no addresses. Needs `uv` on the path; run it after changing the dependencies.
 LOCK := uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \

@@ -90,7 +90,7 @@ def work(name: str, path: str, limit: str) -> dict[str, Any]:
     else:
         scan = scan_log(path, memory_limit=limit)
         found = {
-            "fit": lambda: SuffixImitation().fit(scan),
+            "fit": lambda: SuffixImitation(burn_in="rule").fit(scan),
             "fit, auto": lambda: SuffixImitation(burn_in="auto").fit(scan),
             "burn_in_sweep": lambda: burn_in_sweep(scan),
             "diagnose": lambda: diagnose(scan),

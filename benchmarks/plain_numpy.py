@@ -15,7 +15,7 @@ from rivals.adapters.numpy_scipy import fit
 from rivals.adapters.numpy_simulate import draw
 
 from onlooker.burn_in import power_start
-from onlooker.experiments.grid import L2
+from onlooker.defaults import L2
 from onlooker.experiments.paper import full_paper
 from onlooker.held_out import CANDIDATES
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 
 from onlooker.errors import InputError
@@ -51,6 +52,14 @@ def die(number, log, times, signal_number=signal.SIGKILL):
     if number == 1 and notes_of(log, number) <= times:
         os.kill(os.getpid(), signal_number)
     return {"rows": [{"number": number}]}
+
+
+def die_late(log, letters, seconds):
+    """A result that takes a while to send, and the first time a death meanwhile."""
+    note(log, "start")
+    if notes_of(log, "start") == 1:
+        threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return "x" * letters
 
 
 def notes_of(log, number):

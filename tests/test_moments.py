@@ -3,6 +3,7 @@
 import itertools
 import json
 import warnings
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 
 from onlooker import BanditLog, read_log, read_logs, scan_log
 from onlooker.errors import ColumnsLeftOutWarning, InputError, TimesOutOfOrderWarning
-from onlooker.moments import moment
+from onlooker.moments import as_times, microseconds, moment
 
 # In order of time: with and without a zone, dates and moments.
 TIMES = [
@@ -149,3 +150,43 @@ def test_dates_with_points_begin_with_the_day(tmp_path, times):
 def test_what_is_no_date(text):
     with pytest.raises(ValueError, match=r"."):
         moment(text)
+
+
+ODD = [
+    "2024-W03",
+    "20240114",
+    "1.2.2024 8:17",
+    "2024-01-14T08:17:01.1234567",
+    "2024-01-14t08:17",
+    "2024-01-14T08:17:01,5",
+]
+
+
+@pytest.mark.parametrize("odd", [None, *ODD, "soon", "0000-01-01", "2024-02-30", ""])
+@pytest.mark.parametrize("zone", ["", "Z", "-02:30"])
+def test_what_arrow_reads_and_what_python_reads_are_the_same_times(odd, zone):
+    texts = [f"{year:04}-{month:02}-28T08:17:01.5{zone}" for year in (1, 1969, 2024, 9999) for month in (1, 12)]
+    if odd is not None:
+        texts.insert(len(texts) // 2, odd)
+    expected = []
+    for text in texts:
+        try:
+            expected.append((moment(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
+        except ValueError:
+            expected.append(None)
+    for order in (texts, texts[::-1]):
+        assert microseconds(pa.array(order, pa.large_string())).to_pylist() == expected
+        expected.reverse()
+
+
+@pytest.mark.parametrize("digits", [7, 9])
+def test_digits_beyond_microseconds_are_cut_off(digits):
+    texts = [f"{year}-05-01T10:00:00.{'1239' * 3:.{digits}}Z" for year in (2024, 1969, 2500)]
+    for some in (texts[:1], texts):
+        found = as_times(np.array(some, dtype=object), "time")
+        assert found.tolist() == [moment(text).replace(tzinfo=None) for text in some]
+
+
+def test_a_year_zero_is_refused_where_it_stands():
+    with pytest.raises(InputError, match=r"row 2 .*is '0000-01-01', which says no order"):
+        as_times(np.array(["2024-01-01", "0000-01-01"], dtype=object), "time")

@@ -9,10 +9,24 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
 
-import licences  # noqa: E402  found through the line above
-import make_dist  # noqa: E402
+import make_dist  # noqa: E402  found through the line above
 
 LOCKS = sorted(ROOT.glob("requirements/*.txt"))
+
+
+def locked(name):
+    """Versions by name."""
+    pins = {}
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    for package, version in re.findall(r"(?m)^([a-z0-9._-]+)==(\S+)", text):
+        pins.setdefault(package, []).append(version)
+    return pins
+
+
+def recipe(target):
+    """Commands of the Makefile, lines that go on joined."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.search(rf"(?m)^{target}:.*\n((?:\t.*\n)+)", text)[1]
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
@@ -27,17 +41,29 @@ def test_a_lock_holds_pins_and_hashes_and_no_address(lock):
 
 
 def test_what_runs_is_a_part_of_what_is_tested():
-    run, dev = (licences.locked(ROOT / "requirements" / name) for name in ("run.txt", "dev.txt"))
+    run, dev = (locked(name) for name in ("run.txt", "dev.txt"))
     assert all(dev[name] == versions for name, versions in run.items())
     assert not {"pip-audit", "statsmodels", "pytest"} & run.keys()
 
 
 def test_the_list_of_licences_is_that_of_the_lock():
-    """Names and versions to the letter; what a licence is called may depend on the version that this Python takes."""
-    rows = re.findall(r"(?m)^\| ([a-z0-9._-]+) \| ([^|]+) \| ([^|]+) \|$", licences.PAGE.read_text(encoding="utf-8"))
-    listed = {name: versions.split(", ") for name, versions, _ in rows if name != "package"}
-    assert listed == licences.locked()
-    assert all(licences.licence(name) for name in listed)
+    """Every package that runs, in a version that is locked; where there are two, some Python takes either."""
+    page = (ROOT / "docs/licences.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| ([\w.-]+) +\| (\S+) +\| (.*?) +\|$", page)[1:]
+    listed = {re.sub(r"[-_.]+", "-", name.lower()): version for name, version, _ in rows}
+    pins = locked("run.txt")
+    assert listed.keys() == pins.keys()
+    assert all(version in pins[name] for name, version in listed.items())
+    assert all(licence and licence != "UNKNOWN" for _, _, licence in rows)
+
+
+def test_every_lock_is_audited_and_what_cannot_be_asked_about_is_a_failure():
+    words = recipe("audit").split()
+    assert words[0].endswith("/pip-audit")
+    assert {"--strict", "--require-hashes"} <= set(words)
+    assert {f"requirements/{lock.name}" for lock in LOCKS} == {
+        words[k + 1] for k, word in enumerate(words) if word == "-r"
+    }
 
 
 def test_builds_that_differ_are_noticed(tmp_path):

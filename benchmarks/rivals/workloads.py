@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from onlooker import Environment, LinUCB, simulate
+from onlooker.defaults import L2
 from onlooker.log import BanditLog
 from onlooker.newton import minimise
 from onlooker.softmax import SoftmaxObjective
 from rivals.problem import Array, Problem
-
-L2 = 1e-4
-"""The paper's penalty on the mean loss."""
 
 TIGHT = 1e-11
 """Gradient and Newton decrement of the minima that rivals are measured against."""

@@ -67,8 +67,12 @@ class Columns:
     """Columns that are categories even if they hold numbers."""
     like: Encoded | None = None
     """Encode as this was."""
+    decimal: str | None = None
+    """Decimal mark of a table that is text, a point or a comma."""
 
     def __post_init__(self) -> None:
+        if self.decimal not in {None, ".", ","}:
+            raise InputError(f"option 'decimal' is {self.decimal!r}: pass '.' or ','")
         for name in ("features", "categories"):
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")

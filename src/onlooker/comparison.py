@@ -127,7 +127,7 @@ def compare(
     True
     """
     if observers is not None and (not isinstance(observers, Mapping) or not observers):
-        raise InputError("observers must be named: pass a dictionary such as {'rule': SuffixImitation()}")
+        raise InputError("observers must be named: pass a dictionary such as {'suffix imitation': SuffixImitation()}")
     for name, observer in (observers or {}).items():
         if not hasattr(observer, "fit"):
             raise InputError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.checks import as_number
+from onlooker.defaults import L2
 from onlooker.log import BanditLog
 from onlooker.round_weights import split
 from onlooker.softmax import round_losses
@@ -53,7 +54,7 @@ class HeldOut:
     True
     """
 
-    l2: float = 1e-4
+    l2: float = L2
     """Penalty of the fits."""
 
     progress: Progress | None = None

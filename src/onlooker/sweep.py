@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.burn_in import power_start
 from onlooker.categories import Categories
+from onlooker.defaults import L2
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import FITTING
@@ -60,7 +61,7 @@ class BurnInSweep:
 
 
 def burn_in_sweep(
-    log: BanditLog | Parts, alphas: ArrayLike | None = None, *, l2: float = 1e-4, progress: Progress | None = None
+    log: BanditLog | Parts, alphas: ArrayLike | None = None, *, l2: float = L2, progress: Progress | None = None
 ) -> BurnInSweep:
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 

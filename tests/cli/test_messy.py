@@ -176,8 +176,13 @@ def test_times_as_numbers_are_known_by_their_names(run, csv):
 
 def test_how_a_file_is_written_is_told(run, csv):
     path = csv("round;chosen;x", "1;1;2,5", "1;0;3,5", "2;0;2,5", "2;1;3,5")
-    assert "read as long CSV with semicolons and decimal commas: rounds from 'round'" in run("fit", path).out
+    assert "read as long CSV with semicolons: rounds from 'round'" in run("fit", path, "--decimal", ",").out
     assert "read as long CSV: rounds from 'round'" in run("fit", csv("round,chosen,x", "1,1,2", "1,0,3")).out
+
+
+def test_decimal_commas_are_refused_with_the_option_to_give(refused, csv):
+    path = csv("round;chosen;x", "1;1;2,5", "1;0;3,5")
+    assert "column 'x', row 1 (counting from 1, without the header) is '2,5': pass --decimal ," in refused("fit", path)
 
 
 def test_columns_named_in_one_go(refused, csv):

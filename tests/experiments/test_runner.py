@@ -262,6 +262,13 @@ def test_a_task_whose_process_dies_once_is_run_again(tmp_path, log, workers):
 
 
 @posix
+@pytest.mark.parametrize("seconds", [0.01, 0.03, 0.1])
+def test_a_death_while_a_large_result_is_sent_is_noticed(tmp_path, log, seconds):
+    task = Task("t", {"log": str(log), "letters": 20_000_000, "seconds": seconds})
+    assert len(run_tasks(runner_tasks.die_late, [task], tmp_path / "out", settings={}, workers=1)["t"]) == 20_000_000
+
+
+@posix
 @pytest.mark.parametrize(
     ("number", "how"), [(signal.SIGKILL, "signal 9, perhaps for lack of memory"), (signal.SIGTERM, "signal 15")]
 )

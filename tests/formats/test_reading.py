@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from onlooker.errors import ColumnsLeftOutWarning, InputError
-from onlooker.formats import read_log, scan_log
+from onlooker.formats import read_log, read_logs, scan_log
+from onlooker.formats import write_parts as write_long
 from onlooker.log import BanditLog
 from strategies import assert_equal_logs
 
@@ -242,21 +243,51 @@ def test_csv_leading_zeros_make_an_id_not_a_number(tmp_path, read):
 
 
 @pytest.mark.parametrize("read", [read_log, lambda path, **options: scan_log(path, **options).read()])
-def test_csv_decimal_commas_are_read_between_semicolons_and_refused_between_commas(tmp_path, read):
+def test_csv_decimal_commas_are_refused_unless_they_are_asked_for(tmp_path, read):
     path = tmp_path / "log.csv"
     lines = ["round;chosen;price;size", "1;1;25,23;4", "1;0;-0,5;7", "2;1;3;1", "2;0;1e2;2"]
     path.write_text("\n".join([*lines[:-1], "2;0;100;2", ""]))
     (tmp_path / "log.tsv").write_text(path.read_text().replace(";", "\t"))
-    for log in (read(path), read(tmp_path / "log.tsv")):
+    for written in (path, tmp_path / "log.tsv"):
+        for options in ({}, {"decimal": "."}, {"features": ["price", "size"]}):
+            with pytest.raises(InputError, match=r"column 'price', row 1 .*is '25,23': pass decimal=',' if that is"):
+                read(written, **options)
+        log = read(written, decimal=",")
         assert log.feature_names == ("price", "size")
         assert log.features.tolist() == [[25.23, 4], [-0.5, 7], [3, 1], [100, 2]]
     path.write_text("\n".join(line.replace(",", ".") for line in lines))
     assert read(path).features[:, 0].tolist() == [25.23, -0.5, 3, 100]
     path.write_text('round,chosen,price,size\n1,1,"7",4\n1,0,"25,23",7\n')
     for options in ({}, {"features": ["price", "size"]}):
-        with pytest.raises(
-            InputError, match=r"column 'price', row 2 .*is '25,23': write numbers with points, not commas"
-        ):
+        with pytest.raises(InputError, match=r"column 'price', row 2 .*is '25,23': pass decimal=','"):
             read(path, **options)
+        assert read(path, decimal=",", **options).features[:, 0].tolist() == [7, 25.23]
     path.write_text("round;chosen;price;tags\n1;1;2.5;3,4\n1;0;2.25;4,7\n")
     assert read(path, categories=["tags"]).features.tolist() == [[2.5, 0], [2.25, 1]]
+    with pytest.raises(InputError, match=r"option 'decimal' is ';': pass '\.' or ','"):
+        read(path, decimal=";")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_the_decimal_mark_is_an_option_of_csv_alone(tmp_path, suffix):
+    path = tmp_path / f"log{suffix}"
+    write_long([BanditLog(np.eye(2), [0, 2], [1], arm_ids=["a", "b"])], path, long=True)
+    for read in (read_log, scan_log, lambda path, **options: read_logs(path, by="arm", **options)):
+        with pytest.raises(InputError, match="has one way to write numbers: leave `decimal` out"):
+            read(path, decimal=",")
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "null"])
+def test_gaps_do_not_hide_decimal_commas(tmp_path, gap):
+    path = tmp_path / "log.csv"
+    path.write_text(f"round;chosen;price\n1;1;25,5\n1;0;{gap}\n2;1;7,25\n2;0;3\n")
+    for read in (read_log, lambda path: scan_log(path).read()):
+        with pytest.raises(InputError, match=r"column 'price', row 1 .* is '25,5': pass decimal=','"):
+            read(path)
+
+
+def test_a_reward_with_decimal_commas_is_ignored_like_any_other(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("round;chosen;price;reward\n1;1;25;0,5\n1;0;30;1,5\n")
+    for log in (read_log(path), scan_log(path).read()):
+        assert log.feature_names == ("price",)

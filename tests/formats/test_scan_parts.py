@@ -89,11 +89,11 @@ def test_fits_rounds_that_straddle_files_and_row_groups(tmp_path, monkeypatch, l
         pq.write_table(table.slice(a, b - a), tmp_path / f"part{number}.parquet", row_group_size=37)
     scan = scan_log(tmp_path / "part*.parquet", batch_rows=500)
     monkeypatch.setattr(type(scan), "sample_bytes", 20_000)
-    expected = SuffixImitation().fit(log)
+    expected = SuffixImitation(burn_in="rule").fit(log)
     fits = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("ONLOOKER_THREADS", threads)
-        fits.append(SuffixImitation().fit(scan))
+        fits.append(SuffixImitation(burn_in="rule").fit(scan))
     np.testing.assert_allclose(fits[0].theta_, expected.theta_, atol=1e-7)
     np.testing.assert_allclose(fits[0].covariance_, expected.covariance_, rtol=1e-6)
     assert fits[0].policy_.feature_names == ("a", "b", "c")
@@ -119,9 +119,9 @@ def test_a_file_that_breaks_off_is_named(tmp_path):
     middle = len(whole) // 2
     (tmp_path / "b.parquet").write_bytes(whole[:middle] + bytes(2000) + whole[middle + 2000 :])
     scan = scan_log(tmp_path / "*.parquet", batch_rows=100)
-    for work in (lambda: list(scan), lambda: list(scan.run(Where())), lambda: SuffixImitation().fit(scan)):
+    for work in (list, lambda scan: list(scan.run(Where())), SuffixImitation(burn_in="rule").fit):
         with pytest.raises(InputError, match=r"b\.parquet: "):
-            work()
+            work(scan)
 
 
 def test_leaving_a_scan_early(tmp_path):

@@ -182,6 +182,22 @@ def test_rows_are_packed_in_parts_without_a_trace(read, monkeypatch):
     assert parts.feature_names == whole.feature_names == ("a", "c=y", "c=z", "b")
 
 
+def test_rows_become_a_sparse_matrix_in_its_canonical_form():
+    rng = np.random.default_rng(0)
+    rows, expected = sparse_rows.SparseRows(sparse_rows.Columns()), np.zeros((40, 30))
+    for row in range(40):
+        for j, value in zip(rng.integers(0, 30, size=60).tolist(), rng.normal(size=60).tolist(), strict=True):
+            rows.add(f"f{j}", value)
+            expected[row, j] += value
+        rows.end_row(line=row)
+    layout = rows.layout()
+    matrix = rows.matrix(layout)
+    assert matrix.format == "csr"
+    assert matrix.has_canonical_format
+    order = [int(name[1:]) for name in layout.names]
+    assert matrix.toarray().tobytes() == expected[:, order].tobytes()
+
+
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 WORDS = st.text("abXY09_=^-.é", min_size=1, max_size=4)
 

@@ -17,7 +17,7 @@ from onlooker.tracking import UCB
 CSV: tuple[bytes, ...] = (
     b"round,arm,chosen,price,colour\n1,a,1,9.5,red\n1,b,0,8,blue\n2,a,0,7.25,red\n2,b,1,4,green\n3,a,1,1e3,blue\n",
     b"time,round,chosen,x0,x1\n2024-05-01T10:00:00Z,7,0,1,2\n2024-05-01T10:00:00Z,7,1,3,4\n2024-05-02,8,1,5,6\n",
-    b'"round";"chosen";"x";"reward"\r\n"a;b";1;0,5;1\r\n"a;b";0;1,5;0\r\nc;1;2,5;0\r\n',
+    b'"round";"chosen";"x";"reward"\r\n"a;b";1;5;1,5\r\n"a;b";0;15;0,5\r\nc;1;25;0\r\n',
     b"by,round,chosen,code,n\nu,1,1,007,1\nu,1,0,019,2\nv,3,1,007,3\nv,4,1,020,4\n",
     b"round\tchosen\tflag\tx\n1\t1\ttrue\t1\n1\t0\tfalse\t2\n2\t1\ttrue\t3\n",
 )

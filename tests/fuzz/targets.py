@@ -256,7 +256,7 @@ _LONG = (
 _SPARSE = (read_log, _with(read_log, cross=True), _with(read_log, features=["ad^price", "x"]), _scan)
 
 TARGETS: dict[str, Target] = {
-    "csv": Target("log.csv", _text(seeds.CSV), _LONG, share=2),
+    "csv": Target("log.csv", _text(seeds.CSV), (*_LONG, _with(read_log, decimal=",")), share=2),
     "csv_gz": Target("log.csv.gz", _gzipped(seeds.CSV), (read_log, _scan)),
     "tsv": Target("log.tsv", _text(seeds.CSV[-1:]), (read_log, _scan)),
     "jsonl": Target("log.jsonl", _lines(seeds.JSONL), _LONG, share=2),

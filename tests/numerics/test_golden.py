@@ -66,7 +66,7 @@ def test_the_rule_is_the_one_of_the_reference():
     for log in LOGS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OnlookerWarning)
-            assert SuffixImitation().fit(log).burn_in_ == make_golden.rule(log.n_rounds)
+            assert SuffixImitation(burn_in="rule").fit(log).burn_in_ == make_golden.rule(log.n_rounds)
 
 
 @pytest.mark.parametrize("row", answers("intervals"), ids=described)

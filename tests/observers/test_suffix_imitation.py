@@ -7,8 +7,10 @@ import sys
 import numpy as np
 import pytest
 
+from onlooker.cli.fit import fit
 from onlooker.environment import Environment
 from onlooker.errors import InputError
+from onlooker.held_out import HeldOut
 from onlooker.learners import LinTS, LinUCB
 from onlooker.log import BanditLog
 from onlooker.metrics import direction_error
@@ -125,3 +127,11 @@ def test_bad_level_is_refused():
     observer = SuffixImitation().fit(softmax_log())
     with pytest.raises(InputError, match="level is 95"):
         observer.summary(level=95)
+
+
+def test_the_class_and_the_command_line_have_the_same_defaults():
+    options = {parameter.name: parameter.default for parameter in fit.params}
+    for name, value in SuffixImitation().get_params().items():
+        assert options.get(name, value) == value
+    assert SuffixImitation().burn_in == options["burn_in"] == "auto"
+    assert SuffixImitation().l2 == HeldOut().l2 == options["l2"]

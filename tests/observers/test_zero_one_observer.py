@@ -17,12 +17,12 @@ def log():
 
 @pytest.fixture(scope="module")
 def soft(log):
-    return SuffixImitation().fit(log)
+    return SuffixImitation(burn_in="rule").fit(log)
 
 
 @pytest.fixture(scope="module")
 def fewest(log):
-    return SuffixImitation(loss="zero_one").fit(log)
+    return SuffixImitation(burn_in="rule", loss="zero_one").fit(log)
 
 
 def test_misses_no_more_than_the_softmax_and_counts_by_its_own_policy(log, soft, fewest):

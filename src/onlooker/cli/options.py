@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from onlooker.cli.parameters import FILE, Number, OneOf, words
+from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import InputError
 from onlooker.memory_limit import as_bytes, memory_limited
 
@@ -51,11 +52,9 @@ held_to = click.option(
     expose_value=False,
     help="Peak memory, as in 800MB: LOG is refused where reading it and working on it would take more.",
 )
-L2 = 1e-4
-"""Penalty on the mean loss unless another is given."""
 burn_in = click.option(
     "--burn-in",
-    default="auto",
+    default=BURN_IN,
     show_default=True,
     shell_complete=words("naive", "rule", "auto"),
     help="naive, rule, auto, a number of rounds, or a fraction below 1.",
@@ -99,6 +98,7 @@ def column_options(command: Command) -> Command:
             is_flag=True,
             help="Multiply what is shared by a round's arms with what describes them (VW, R6A).",
         ),
+        click.option("--decimal", type=OneOf([".", ","]), help="Decimal mark of a CSV file.  [default: .]"),
         click.option("--position", type=int, help="Keep one position of the page (Open Bandit Dataset, OBP)."),
         click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
         click.option(

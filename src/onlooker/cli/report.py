@@ -16,6 +16,7 @@ from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.parameters import FILE
 from onlooker.cli.targets import check_target
 from onlooker.cli.wording import flag, in_flags
+from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
         for option, value in given.items():
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag(option), one]
-        words += [] if burn_in == "auto" else ["--burn-in", burn_in]
-        words += [] if l2 == options.L2 else ["--l2", repr(l2)]
+        words += [] if burn_in == BURN_IN else ["--burn-in", burn_in]
+        words += [] if l2 == L2 else ["--l2", repr(l2)]
         return f"$ {shlex.join(words)}"
     like = given.pop("like", None)
     arguments = [
@@ -119,7 +120,7 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
     ]
     if like is not None:
         arguments.append(f"like=LinearPolicy.load({like!r})")
-    settings = [f"burn_in={options.as_burn_in(burn_in)!r}", *([] if l2 == options.L2 else [f"l2={l2!r}"])]
+    settings = [f"burn_in={options.as_burn_in(burn_in)!r}", *([] if l2 == L2 else [f"l2={l2!r}"])]
     return "\n".join(
         (
             "from onlooker import LinearPolicy, SuffixImitation, read_logs",

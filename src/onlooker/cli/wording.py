@@ -8,7 +8,8 @@ FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
 _WHERE = {"by": " of `onlooker diagnose` or `report`"}
 """Options that not all commands have."""
-_OPTIONS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", "like", "cross", "position")
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories")
+_OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal")
 _QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
 _BOTH = re.compile(rf"(?<=options )'({'|'.join(_OPTIONS)})' and '({'|'.join(_OPTIONS)})'")
@@ -20,6 +21,8 @@ _PASSED = {
     "memory_limit is": "--memory-limit is",
     "loss 'zero_one'": "--loss zero_one",
     "loss='softmax'": "--loss softmax",
+    "pass decimal=','": "pass --decimal ,",
+    "pass decimal='.'": "pass --decimal .",
 }
 
 

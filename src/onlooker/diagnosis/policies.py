@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker import ragged
+from onlooker.defaults import L2
 from onlooker.log import BanditLog
 from onlooker.newton import TOLERANCE, Fit, minimise
 from onlooker.policy import LinearPolicy
@@ -16,9 +17,6 @@ from onlooker.types import Index, Vector
 
 LATE = 0.7
 """The late policy learns from the rounds after this part of the log, as in the paper."""
-
-L2 = 1e-4
-"""The paper's penalty: it keeps picks that one theta explains without error from sending theta to infinity."""
 
 FOLDS = 5
 """Four fifths of a stretch are fitted to foretell the last fifth, as in the paper, but every fifth has its turn."""

@@ -15,8 +15,9 @@ from onlooker.bounds import (
     reward_gaps,
 )
 from onlooker.burn_in import power_start
+from onlooker.defaults import L2
 from onlooker.environment import Environment
-from onlooker.experiments.setting import L2, LEARNERS, TEST_ROUNDS
+from onlooker.experiments.setting import LEARNERS, TEST_ROUNDS
 from onlooker.metrics import agreement, predictive_regrets
 from onlooker.simulation import Simulation, simulate
 from onlooker.sweep import fit_suffixes

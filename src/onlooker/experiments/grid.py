@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from onlooker.burn_in import power_start
+from onlooker.defaults import L2
 from onlooker.environment import Environment
 from onlooker.errors import OnlookerWarning
 from onlooker.experiments.runner import Task, TaskProgress, run_tasks
-from onlooker.experiments.setting import L2, TEST_ROUNDS
+from onlooker.experiments.setting import TEST_ROUNDS
 from onlooker.held_out import HeldOut
 from onlooker.learners import Learner, RidgeLearner
 from onlooker.log import BanditLog

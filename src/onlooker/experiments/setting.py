@@ -9,8 +9,5 @@ from onlooker.learners import LinTS, LinUCB, RidgeLearner
 LEARNERS: Mapping[str, RidgeLearner] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
 """The paper's, by the name that tables give them."""
 
-L2 = 1e-4
-"""The paper's penalty."""
-
 TEST_ROUNDS = 2000
 """Fresh offers that predictive regret and risk are measured on."""

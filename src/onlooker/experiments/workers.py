@@ -88,6 +88,9 @@ class _Worker:
 class Workers:
     """Processes that call one function. Leaving the block ends them at once.
 
+    A `ProcessPoolExecutor` will not do: the death of one process ends all of them and does not say whose job it was,
+    and one that is killed while its result is on the way, once that is larger than a pipe holds, is never noticed.
+
     Examples
     --------
     >>> with Workers(dict, 1) as workers:

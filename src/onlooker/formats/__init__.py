@@ -40,7 +40,8 @@ def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = N
         Which columns mean what, where they are not called as `write_log` calls them. Long tables take `round`,
         `chosen`, `arm`, `features`, `categories`, `order_by` and `like` (see `BanditLog.from_frame`), nested ones
         `round`, `chosen`, `arm`, `arms`, `order_by` and `like`. In a long table `features` defaults to every column of
-        numbers or of text with few levels that is none of these, nor a reward or a propensity by its name.
+        numbers or of text with few levels that is none of these, nor a reward or a propensity by its name. CSV takes
+        `decimal` besides, its decimal mark: `","` in much of Europe; without it, numbers with commas are refused.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Text in a table that may have been meant for numbers: strays, decimal commas, leading zeros, blanks."""
+"""Text in a table that may have been meant for numbers: strays, decimal marks, leading zeros, blanks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _NUMBER = {
     mark: rf"^\s*[-+]?(\d+{one}?\d*|{one}\d+)([eE][-+]?\d+)?\s*$" for mark, one in {".": r"\.", ",": ","}.items()
 }
 """What a number looks like, by its decimal mark."""
-_GROUPED = {mark: rf"^\s*[-+]?[1-9]\d{{0,2}}({one}\d{{3}})+\s*$" for mark, one in {".": r"\.", ",": ","}.items()}
+_OTHER = {".": ",", ",": "."}
+_GROUPED = r"^\s*[-+]?[1-9]\d{0,2}(\.\d{3})+\s*$"
 """What a number with thousands apart looks like, and a fraction of three digits too."""
 _SHORT = r"^\s*[-+]?\d{1,3}\s*$"
 _HUNDREDS = r"^\s*[-+]?[1-9]\d{2}\s*$"
@@ -43,49 +44,35 @@ def has_mark(column: Any, mark: str) -> bool:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> has_mark(pa.array(["25,23", "7", ""]), ","), has_mark(pa.array(["25,23", "b"]), ",")
+    >>> has_mark(pa.array(["25,23", "7", "", "NA"]), ","), has_mark(pa.array(["25,23", "b"]), ",")
     (True, False)
     """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if pc.index(pc.match_substring(column, mark), value=True).as_py() < 0:
         return False
-    filled = column.filter(pc.not_equal(column, ""))
+    filled = column.filter(pc.invert(pc.is_in(column, pa.array(_GAPS))))
     return bool(pc.all(pc.match_substring_regex(filled, _NUMBER[mark])).as_py())
 
 
-def check_thousands(column: Any, name: str, mark: str) -> None:
+def check_thousands(column: Any, name: str) -> None:
     """Refuse whole numbers with thousands apart that would be read as small fractions: 4.035 beside 351.
 
-    Every number with the mark has groups of three digits behind it, and those without are too short to need one.
+    Every number with a point has groups of three digits behind it, and those without are too short to need one.
     """
     import pyarrow.compute as pc
 
-    marked = column.filter(pc.match_substring(column, mark))
-    if len(marked) < _ENOUGH or not pc.all(pc.match_substring_regex(marked, _GROUPED[mark])).as_py():
+    pointed = pc.match_substring(column, ".")
+    marked = column.filter(pointed)
+    if len(marked) < _ENOUGH or not pc.all(pc.match_substring_regex(marked, _GROUPED)).as_py():
         return
-    others = column.filter(pc.and_(pc.invert(pc.match_substring(column, mark)), pc.not_equal(column, "")))
-    short = pc.all(pc.match_substring_regex(others, _SHORT), min_count=0).as_py()
-    if short and pc.any(pc.match_substring_regex(others, _HUNDREDS)).as_py():
-        row = pc.index(pc.match_substring(column, mark), value=True).as_py()
-        beside = others.filter(pc.match_substring_regex(others, _HUNDREDS))[0].as_py()
-        raise _thousands(name, row, column[row].as_py(), mark, f"beside {beside!r}")
-
-
-def check_both_marks(column: Any, name: str) -> None:
-    """The same in a table that has decimal commas: there a point is none."""
-    import pyarrow.compute as pc
-
-    marked = column.filter(pc.match_substring(column, "."))
-    if len(marked) >= _ENOUGH and pc.all(pc.match_substring_regex(marked, _GROUPED["."])).as_py():
-        row = pc.index(pc.match_substring(column, "."), value=True).as_py()
-        raise _thousands(name, row, column[row].as_py(), ".", "in a table with decimal commas")
-
-
-def _thousands(name: str, row: int, found: str, mark: str, why: str) -> InputError:
-    shown = found.strip()[:40]
-    remedy = f"write {shown.replace(mark, '')}, or {shown}0 if it is a fraction, and so all through the column"
-    return InputError(f"column {name!r}, {place(row)} is {shown!r} {why}: {remedy}")
+    others = column.filter(pc.and_(pc.invert(pointed), pc.not_equal(column, "")))
+    long = others.filter(pc.match_substring_regex(others, _HUNDREDS))
+    if len(long) and pc.all(pc.match_substring_regex(others, _SHORT)).as_py():
+        row, found = pc.index(pointed, value=True).as_py(), marked[0].as_py().strip()[:40]
+        remedy = f"write {found.replace('.', '')}, or pass decimal='.' if it is a fraction"
+        raise InputError(f"column {name!r}, {place(row)} is {found!r} beside {long[0].as_py()!r}: {remedy}")
 
 
 def check_quotes(column: Any, name: str, delimiter: str, names: Sequence[str], chosen: str, first_row: int = 0) -> None:
@@ -108,24 +95,24 @@ def check_quotes(column: Any, name: str, delimiter: str, names: Sequence[str], c
             )
 
 
-def check_commas(column: Any, name: str) -> None:
-    """Numbers with decimal commas are no text: as such they would be lost, or made a category."""
+def remedy(mark: str) -> str:
+    """What to do about numbers that are not written with this decimal mark, but with the other."""
+    if mark == ".":
+        return "pass decimal=',' if that is a decimal comma, else write plain numbers"
+    return "write numbers with decimal commas in all columns, without thousands separators"
+
+
+def check_text(column: Any, name: str, mark: str, *, named: bool) -> None:
+    """Refuse text that was meant for numbers, by the other decimal mark, or by numbers at its head unless `named`."""
     import pyarrow.compute as pc
 
-    if has_mark(column, ","):
-        comma = pc.index(pc.match_substring(column, ","), value=True).as_py()
-        found = column[comma].as_py()[:40]
-        alike = "in all columns alike and without thousands separators"
-        remedy = f"write numbers with points, not commas, {alike}, or name it as a category"
-        raise InputError(f"column {name!r}, {place(comma)} is {found!r}: {remedy}")
-
-
-def check_text(column: Any, name: str, mark: str) -> None:
-    """A column is text if its head is: a stray word among numbers must not hide a feature."""
-    import pyarrow.compute as pc
-
+    other = _OTHER[mark]
+    if has_mark(column, other):
+        row = pc.index(pc.match_substring(column, other), value=True).as_py()
+        found = column[row].as_py()[:40]
+        raise InputError(f"column {name!r}, {place(row)} is {found!r}: {remedy(mark)}, or name it as a category")
     head = pc.match_substring_regex(column.slice(0, _HEAD), _NUMBER[mark])
-    if 2 * (pc.sum(head).as_py() or 0) > len(head):
+    if not named and 2 * (pc.sum(head).as_py() or 0) > len(head):
         row = pc.index(pc.match_substring_regex(column, _NUMBER[mark]), value=False).as_py()
         raise InputError(
             f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: mend it or name it as a category"

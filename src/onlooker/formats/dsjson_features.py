@@ -18,7 +18,7 @@ class ObjectReader:
     >>> rows = SparseRows(Columns())
     >>> reader = ObjectReader(rows)
     >>> reader.add({"ad": {"price": 2, "new": True, "colour": "red", "size": [3, 4]}, "_tag": "ad 7"})
-    >>> list(rows.columns), rows.values
+    >>> list(rows.columns), list(rows.values)
     (['ad^price', 'ad^new', ('ad^colour', 'red'), 'ad^size[0]', 'ad^size[1]'], [2.0, 1.0, 1.0, 3.0, 4.0])
     """
 
@@ -50,8 +50,7 @@ class ObjectReader:
             numbers, values = [*map(self._namespaces[prefix].__getitem__, node)], [*map(float, node.values())]
         except (KeyError, OverflowError):
             return False
-        self._rows.numbers += numbers
-        self._rows.values += values
+        self._rows.extend(numbers, values)
         return True
 
     def _add_list(self, values: list[Any], prefix: str, key: str) -> None:

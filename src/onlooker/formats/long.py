@@ -53,9 +53,14 @@ def long_format(
 ) -> Format:
     """The format of files that `source` opens and `write_parts` writes."""
 
+    def check_mark(columns: Columns) -> Columns:
+        if columns.decimal is not None and guessed is None:
+            raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
+        return columns
+
     def open_table(path: Path, columns: Columns) -> tuple[Any, Columns]:
         opened = source(path)
-        columns = with_arm(opened.names, columns)
+        columns = with_arm(opened.names, check_mark(columns))
         columns.check(opened.names)
         table = opened.table(columns)
         check_text(table)
@@ -71,6 +76,7 @@ def long_format(
         order_by: str | None = None,
         categories: Sequence[str] | None = None,
         like: Encoded | None = None,
+        decimal: str | None = None,
     ) -> BanditLog:
         wanted = Columns(
             round=round,
@@ -80,6 +86,7 @@ def long_format(
             order_by=order_by,
             categories=categories,
             like=like,
+            decimal=decimal,
         )
         table, columns = open_table(path, wanted)
         return BanditLog.from_parts(parts_of_table(table, columns, encoding_of(table, columns)))
@@ -97,7 +104,7 @@ def long_format(
         for path in paths:
             with named(path, "read"):
                 sources.append(source(path))
-        return LongScan(sources, Columns(**options), batch_rows)
+        return LongScan(sources, check_mark(Columns(**options)), batch_rows)
 
     return Format(
         name=name,

@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,13 +17,12 @@ from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import head, open_for_arrow
 from onlooker.formats.csv_text import (
-    check_both_marks,
-    check_commas,
     check_quotes,
     check_text,
     check_thousands,
     has_mark,
     led_by_zero,
+    remedy,
     stray,
     without_blanks,
 )
@@ -46,7 +46,6 @@ class CsvSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.names, self._delimiter = _header(path)
-        self._mark: str | None = None
         self._looked = False
 
     def table(self, columns: Columns) -> Any:
@@ -63,7 +62,7 @@ class CsvSource:
             if name in fixed or (name in whole and name not in keys)
         }
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
-        conversion = self._conversion(types, included)
+        conversion = _conversion(columns, types, included)
         try:
             with open_for_arrow(self.path) as file:
                 # One block at a time under a limit, which is looked at before each.
@@ -77,10 +76,8 @@ class CsvSource:
             if name in _ids(columns):
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
-                if name not in fixed:
-                    check_commas(table[name], name)
-                    if name not in (named or ()):
-                        check_text(table[name], name, self._decimal_mark)
+                if name not in fixed and not is_outcome(name):
+                    check_text(table[name], name, _mark(columns), named=named is not None)
                 table = table.set_column(j, name, without_blanks(table[name]))
         return table
 
@@ -93,16 +90,12 @@ class CsvSource:
     def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:  # noqa: ARG002  blocks are bytes
         """Some columns as Arrow record batches, a megabyte of text each; ids stay text."""
         import pyarrow as pa
-        import pyarrow.csv as pc
 
         types = self._types(columns)
-        conversion = self._conversion(types, list(names))
+        conversion = _conversion(columns, types, list(names))
         texts = [name for name in names if name not in columns.keys and pa.types.is_string(types[name])]
         try:
-            with (
-                open_for_arrow(self.path) as file,
-                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
-            ):
+            with self._opened(conversion) as reader:
                 row = 0
                 for number, batch in enumerate(reader):
                     if not number:
@@ -125,25 +118,19 @@ class CsvSource:
         for field in batch.schema:
             if not pa.types.is_string(field.type) or field.name in {*self._texts(columns), *self._led}:
                 continue
-            if field.name == columns.chosen and (row := stray(batch[field.name], self._decimal_mark)) >= 0:
+            if field.name == columns.chosen and (row := stray(batch[field.name], _mark(columns))) >= 0:
                 raise odd_pick(field.name, row, batch[field.name][row].as_py()[:40])
             if field.name not in columns.keys:
-                check_commas(batch[field.name], field.name)
-                if columns.named is None:
-                    check_text(batch[field.name], field.name, self._decimal_mark)
+                check_text(batch[field.name], field.name, _mark(columns), named=columns.named is not None)
 
     def _types(self, columns: Columns) -> dict[str, Any]:
         """Type of every column, as its first block and the user have it."""
         import pyarrow as pa
-        import pyarrow.csv as pc
 
         texts = dict.fromkeys(self._texts(columns), pa.string())
-        conversion = self._conversion(texts)
+        conversion = _conversion(columns, texts)
         try:
-            with (
-                open_for_arrow(self.path) as file,
-                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as head,
-            ):
+            with self._opened(conversion) as head:
                 types = {field.name: field.type for field in head.schema}
                 if not any(map(len, head)):
                     raise InputError("the table has no rows: nothing was offered")
@@ -163,18 +150,13 @@ class CsvSource:
         import pyarrow as pa
 
         skipped = {*columns.keys, *_numbers(columns), *self._texts(columns), *filter(is_outcome, types)}
-        named = columns.named
-        used = [name for name in (types if named is None else named) if name not in skipped]
-        fractions = [name for name in used if pa.types.is_floating(types[name])]
-        if self._looked or not fractions:
+        used = types if columns.named is None else columns.named
+        fractions = [name for name in used if name not in skipped and pa.types.is_floating(types[name])]
+        if self._looked or not fractions or columns.decimal is not None:
             return
         self._looked, head = True, self._head_as_text()
-        others = [name for name in used if pa.types.is_string(types[name])]
-        commas = self._delimiter != "," and any(has_mark(head[name], ",") for name in others)
         for name in fractions:
-            if commas:
-                check_both_marks(head[name], name)
-            check_thousands(head[name], name, self._decimal_mark)
+            check_thousands(head[name], name)
 
     def _led_by_zero(self, names: Sequence[str]) -> list[str]:
         """Columns of whole numbers that are ids by their leading zeros, as far as the first block shows."""
@@ -186,27 +168,22 @@ class CsvSource:
     def _blame(self, columns: Columns, error: Exception) -> InputError:
         """Find the row behind an error of Arrow's, which does not always say: read everything as text."""
         import pyarrow as pa
-        import pyarrow.csv as pc
 
         types = self._types(columns)
-        conversion = self._conversion(dict.fromkeys(types, pa.string()))
+        conversion = _conversion(columns, dict.fromkeys(types, pa.string()))
         # Times are what Arrow itself has to say something about.
         numbers = [name for name, kind in types.items() if is_number(kind)]
-        rows = 0
+        rows, mark = 0, _mark(columns)
         try:
-            with (
-                open_for_arrow(self.path) as file,
-                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
-            ):
+            with self._opened(conversion) as reader:
                 for batch in reader:
                     for name in numbers:
-                        row = stray(batch[name], self._decimal_mark)
+                        row = stray(batch[name], mark)
                         if row >= 0:
                             found, at = batch[name][row].as_py()[:40], place(rows + row)
-                            # The first block, which decides, may have had none of them.
-                            comma = self._decimal_mark == "." and has_mark(batch[name].slice(row, 1), ",")
-                            remedy = "write numbers with points, not commas" if comma else "mend it"
-                            return InputError(f"column {name!r}, {at} is {found!r}, not a number: {remedy}")
+                            comma = mark == "." and has_mark(batch[name].slice(row, 1), ",")
+                            do = remedy(mark) if comma else "mend it"
+                            return InputError(f"column {name!r}, {at} is {found!r}, not a number: {do}")
                     rows += len(batch)
         except pa.ArrowInvalid as serial:
             return _unreadable(serial)
@@ -217,26 +194,10 @@ class CsvSource:
         known = columns.like.categories if columns.like is not None else None
         return [*_ids(columns), *(columns.categories or ()), *(known or ())]
 
-    def _conversion(self, types: dict[str, Any], included: list[str] | None = None) -> Any:
-        import pyarrow.csv as pc
-
-        return pc.ConvertOptions(column_types=types, include_columns=included or [], decimal_point=self._decimal_mark)
-
     @property
     def guessed(self) -> list[str]:
         """How it is written, where that is not the usual way."""
-        parted = {";": ["semicolons"], "\t": ["tabs"]}.get(self._delimiter, [])
-        return [*parted, *(["decimal commas"] if self._decimal_mark == "," else [])]
-
-    @property
-    def _decimal_mark(self) -> str:
-        """A comma where some column has numbers with one and none has a point, nor commas part the columns."""
-        if self._mark is None:
-            head = {} if self._delimiter == "," else _columns(self._head_as_text())
-            commas = any(has_mark(column, ",") for column in head.values())
-            points = any(has_mark(column, ".") for column in head.values())
-            self._mark = "," if commas and not points else "."
-        return self._mark
+        return {";": ["semicolons"], "\t": ["tabs"]}.get(self._delimiter, [])
 
     def _head_as_text(self) -> Any:
         """The first block, as it is written."""
@@ -245,15 +206,23 @@ class CsvSource:
 
         conversion = pc.ConvertOptions(column_types=dict.fromkeys(self.names, pa.string()))
         try:
-            with (
-                open_for_arrow(self.path) as file,
-                pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
-            ):
+            with self._opened(conversion) as reader:
                 return reader.read_next_batch()
         except StopIteration:
             raise InputError("the table has no rows: nothing was offered") from None
         except pa.ArrowInvalid as error:
             raise _unreadable(error) from error
+
+    @contextmanager
+    def _opened(self, conversion: Any) -> Iterator[Any]:
+        """The file in blocks."""
+        import pyarrow.csv as pc
+
+        with (
+            open_for_arrow(self.path) as file,
+            pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
+        ):
+            yield reader
 
     def _parsing(self) -> Any:
         import pyarrow.csv as pc
@@ -276,8 +245,15 @@ def write_parts(logs: Iterable[BanditLog], target: BinaryIO, *, compress: bool =
             writer.close()
 
 
-def _columns(batch: Any) -> dict[str, Any]:
-    return dict(zip(batch.schema.names, batch.columns, strict=True))
+def _mark(columns: Columns) -> str:
+    """The decimal mark, a point unless another is given."""
+    return columns.decimal or "."
+
+
+def _conversion(columns: Columns, types: dict[str, Any], included: list[str] | None = None) -> Any:
+    import pyarrow.csv as pc
+
+    return pc.ConvertOptions(column_types=types, include_columns=included or [], decimal_point=_mark(columns))
 
 
 def _ids(columns: Columns) -> list[str]:

@@ -121,12 +121,15 @@ class SparseLog:
         if not own.names:
             raise InputError("has no feature that differs between arms: describe the arms")
         if common is None:
-            return own.names, self.arms.table(own), own.categories
+            return own.names, self.arms.matrix(own).toarray(), own.categories
         width = len(own.names)
         self.shared.check_fits(len(common.names))
         self.arms.check_fits(width * (1 + len(common.names)))
-        context = self.shared.table(common)
-        table = self.arms.table(own, width=width * (1 + len(common.names)))
+        context = self.shared.matrix(common).toarray()
+        arms = self.arms.matrix(own)
+        # Room for the products beside the arms' own features.
+        arms.resize(arms.shape[0], width * (1 + len(common.names)))
+        table = arms.toarray()
         products(table[:, width:], context, table[:, :width], offsets)
         return own.names + crossed(common.names, own.names), table, own.categories
 

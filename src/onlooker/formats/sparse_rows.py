@@ -1,9 +1,10 @@
-"""Rows of named features, most of them absent: collected cell by cell, made dense at the end."""
+"""Rows of named features, most of them absent: collected cell by cell into a sparse matrix."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +14,10 @@ from numpy.typing import NDArray
 from onlooker.categories import Categories, level_name, level_order
 from onlooker.errors import InputError, UnseenCategoryWarning
 from onlooker.memory_limit import check_memory
-from onlooker.types import Index, Matrix
+from onlooker.types import Index
 
 _CELLS = 1 << 16
-"""Cells that are kept as Python numbers before they become arrays."""
+"""Cells and rows from one check of values and memory to the next."""
 
 Key = str | tuple[str, str]
 """A feature's name, or a category's column and one of its levels."""
@@ -36,12 +37,17 @@ class Columns(dict[Key, int]):
         super().__init__()
         self.wanted = wanted
         self.count = 0
+        self.mixed: dict[str, Key] = {}
+        """Columns of numbers and text: the first feature that is of the other kind."""
+        self._first: dict[str, Key] = {}
         self._asked = None if wanted is None else frozenset(wanted)
 
     def __missing__(self, key: Key) -> int:
-        number = -1
-        if self._asked is None or column_of(key) in self._asked:
+        number, column = -1, column_of(key)
+        if self._asked is None or column in self._asked:
             number, self.count = self.count, self.count + 1
+            if type(self._first.setdefault(column, key)) is not type(key):
+                self.mixed.setdefault(column, key)
         self[key] = number
         return number
 
@@ -62,10 +68,10 @@ def name_of(key: Key) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Which column of the table each number becomes."""
+    """Which column of the matrix each number becomes."""
 
     names: list[str]
-    """One per column of the table."""
+    """One per column of the matrix."""
     places: Index
     """Column of each number, or -1 where it has none, such as a category's reference level."""
     categories: dict[str, tuple[str, ...]]
@@ -74,7 +80,7 @@ class Layout:
 
 @dataclass(eq=False)
 class SparseRows:
-    """Cells of rows, in the order of the rows. Append to `numbers` and `values`, then end the row.
+    """Cells of rows, in the order of the rows. Add cells, then end the row.
 
     Examples
     --------
@@ -87,36 +93,45 @@ class SparseRows:
     >>> layout = rows.layout()
     >>> layout.names, layout.categories
     (['price', 'colour=red'], {'colour': ('blue', 'red')})
-    >>> rows.table(layout)
+    >>> rows.matrix(layout).toarray()
     array([[2.5, 1. ],
            [0. , 0. ]])
     """
 
     columns: Columns
-    numbers: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
     n_rows: int = 0
-    _ends: list[int] = field(default_factory=list)
-    _lines: list[int] = field(default_factory=list)
-    _parts: list[tuple[Index, NDArray[np.int32], NDArray[np.float64], Index]] = field(default_factory=list)
-    _cells: int = 0
+    numbers: array[int] = field(default_factory=lambda: array("i"))
+    """Column of each cell."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    _ends: array[int] = field(default_factory=lambda: array("q", [0]))
+    _lines: array[int] = field(default_factory=lambda: array("q"))
+    _checked: int = 0
 
     def add(self, key: Key, value: float) -> None:
-        """Add a cell to the row in hand."""
-        self.numbers.append(self.columns[key])
-        self.values.append(value)
+        """Add a cell to the row in hand, unless nobody asked for its feature."""
+        number = self.columns[key]
+        if number >= 0:
+            self.numbers.append(number)
+            self.values.append(value)
+
+    def extend(self, numbers: Collection[int], values: Iterable[float]) -> None:
+        """The same for several cells, given by the numbers of their features."""
+        if self.columns.wanted is not None:
+            values = [value for number, value in zip(numbers, values, strict=True) if number >= 0]
+            numbers = [number for number in numbers if number >= 0]
+        self.numbers.extend(numbers)
+        self.values.extend(values)
 
     def end_row(self, line: int) -> None:
         """Close the row in hand, which `line` of the file describes."""
         self.n_rows += 1
         self._ends.append(len(self.numbers))
         self._lines.append(line)
-        if len(self.numbers) > _CELLS or len(self._ends) > _CELLS:
-            self._pack()
+        if len(self.numbers) - self._checked > _CELLS or not self.n_rows % _CELLS:
+            self._check()
 
     def layout(self) -> Layout:
         """Columns in the order asked for, or else of appearance; a category's levels sorted, the first left out."""
-        self._pack()
         kept = [key for key, number in self.columns.items() if number >= 0]
         levels: dict[str, list[str]] = {}
         for key in kept:
@@ -136,26 +151,18 @@ class SparseRows:
 
     def mixed(self) -> dict[str, tuple[int, str]]:
         """Features that are numbers here and text there: the first line that differs, and what it has."""
-        self._pack()
-        text: dict[str, bool] = {}
-        others: dict[str, dict[int, str]] = {}
-        for key, number in self.columns.items():
-            column, is_text = column_of(key), not isinstance(key, str)
-            if number >= 0 and text.setdefault(column, is_text) != is_text:
-                others.setdefault(column, {})[number] = "a number" if isinstance(key, str) else repr(key[1][:40])
-        columns, owner = list(others), self._owners(map(list, others.values()))
-        found: dict[str, tuple[int, str]] = {}
-        for sizes, numbers, _, lines in self._parts if columns else ():
-            cells = np.flatnonzero(owner[numbers] >= 0)
-            seen, first = np.unique(owner[numbers[cells]], return_index=True)
-            for place, cell in zip(seen.tolist(), cells[first].tolist(), strict=True):
-                row = int(np.searchsorted(np.cumsum(sizes), cell, side="right"))
-                found.setdefault(columns[place], (int(lines[row]), others[columns[place]][int(numbers[cell])]))
-        return found
+        self._check()
+        if not self.columns.mixed:
+            return {}
+        numbers, cells = np.unique(np.asarray(self.numbers), return_index=True)
+        first = dict(zip(numbers.tolist(), cells.tolist(), strict=True))
+        return {
+            column: (self._line(first[self.columns[key]]), "a number" if isinstance(key, str) else repr(key[1][:40]))
+            for column, key in self.columns.mixed.items()
+        }
 
     def layout_like(self, names: Sequence[str], categories: Categories) -> Layout:
         """These columns and categories, whatever appeared."""
-        self._pack()
         where = {name: place for place, name in enumerate(names)}
         places = np.full(self.columns.count, -1, dtype=np.int64)
         for key, number in self.columns.items():
@@ -170,80 +177,79 @@ class SparseRows:
                 )
         return Layout([*names], places, dict(categories))
 
-    def table(self, layout: Layout, *, width: int | None = None) -> Matrix:
-        """One row each, absent features 0, repeated ones added up; `width` columns, the first ones filled."""
-        self._pack()
-        width = len(layout.names) if width is None else width
-        table = np.zeros((self.n_rows, width))
-        cells = table.reshape(-1)
-        first = 0
-        # Parts are let go as they are used: cells and table together are the most that is ever held.
-        while self._parts:
-            sizes, numbers, values, _ = self._parts.pop(0)
-            places = layout.places[numbers]
-            rows = np.repeat(np.arange(first, first + len(sizes)), sizes)
-            kept = places >= 0
-            np.add.at(cells, (rows * width + places)[kept], values[kept])
-            first += len(sizes)
-        return table
-
-    def _pack(self) -> None:
-        """Turn the cells in hand into arrays."""
-        if not self._ends:
-            return
-        numbers, values = np.array(self.numbers, dtype=np.int32), np.array(self.values, dtype=np.float64)
-        ends, lines = np.array(self._ends, dtype=np.int64), np.array(self._lines, dtype=np.int64)
-        for kept in (self.numbers, self.values, self._ends, self._lines):
-            kept.clear()
-        wanted = numbers >= 0
-        rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[wanted]
-        numbers, values = numbers[wanted], values[wanted]
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if len(wrong):
-            cell = int(wrong[0])
-            name = next(name_of(key) for key, number in self.columns.items() if number == numbers[cell])
-            line = lines[rows[cell]]
-            raise InputError(f"line {line}, feature {name!r} is {values[cell]}: fill it in or leave the round out")
-        self._parts.append((np.bincount(rows, minlength=len(ends)), numbers, values, lines))
-        self._cells += len(numbers)
-        self.check_fits(self.columns.count)
+    def matrix(self, layout: Layout) -> Any:
+        """One row each as a sparse matrix (CSR), absent features left out, repeated ones added up; takes the cells."""
+        matrix = self._cells() @ _one_in_each_row(layout.places, len(layout.names))
+        matrix.sort_indices()
+        # Cells and matrix together, or matrix and table, are the most that is ever held.
+        self.numbers, self.values = array("i"), array("d")
+        return matrix
 
     def check_fits(self, width: int) -> None:
         """Refuse a table that would not fit into memory beside the cells that it is made of."""
+        cells = 12 * len(self.numbers)
         try:
-            check_memory(8 * self.n_rows * width + 12 * self._cells)
+            check_memory(cells + max(cells, 8 * self.n_rows * width))
         except InputError as error:
             raise InputError(
                 f"has {width:,} features and {self.n_rows:,} offered arms so far, too many for memory as a table: "
                 "choose some with features=[...]"
             ) from error
 
+    def _cells(self) -> Any:
+        """All cells as they came, a column for every number."""
+        from scipy.sparse import csr_array
+
+        self._check()
+        parts = np.asarray(self.values), np.asarray(self.numbers), np.asarray(self._ends)
+        return csr_array(parts, shape=(self.n_rows, self.columns.count))
+
+    def _check(self) -> None:
+        """Refuse values that are no numbers, and more than fits, since the last check."""
+        wrong = np.flatnonzero(~np.isfinite(np.asarray(self.values)[self._checked :]))
+        if len(wrong):
+            cell = self._checked + int(wrong[0])
+            name = next(name_of(key) for key, number in self.columns.items() if number == self.numbers[cell])
+            where = f"line {self._line(cell)}, feature {name!r}"
+            raise InputError(f"{where} is {self.values[cell]}: fill it in or leave the round out")
+        self._checked = len(self.numbers)
+        self.check_fits(self.columns.count)
+
+    def _line(self, cell: int) -> int:
+        """Line of the file that a cell comes from."""
+        return self._lines[int(np.searchsorted(np.asarray(self._ends), cell, side="right")) - 1]
+
     def _ordered(self, levels: dict[str, list[str]]) -> dict[str, tuple[str, ...]]:
         """Levels of each category, the reference first; a row has one, or none, which is the empty level."""
-        columns, width = list(levels), len(levels)
+        columns = list(levels)
+        if not columns:
+            return {}
         # All categories in one pass: a hostile file has as many of them as words.
-        owner = self._owners([self.columns[column, level] for level in known] for column, known in levels.items())
-        complete = np.ones(width, dtype=bool)
-        for sizes, found, _, lines in self._parts if columns else ():
-            rows = np.repeat(np.arange(len(sizes)), sizes)
-            kept = owner[found] >= 0
-            pairs, times = np.unique(rows[kept] * width + owner[found[kept]], return_counts=True)
-            if times.max(initial=0) > 1:
-                row, place = divmod(int(pairs[int((times > 1).argmax())]), width)
-                column = columns[place]
-                raise InputError(f"line {lines[row]} gives the category {column!r} two values: leave one of them out")
-            complete &= np.bincount(pairs % width, minlength=width) == len(sizes)
+        owner = np.full(self.columns.count, -1, dtype=np.int64)
+        for place, (column, known) in enumerate(levels.items()):
+            owner[[self.columns[column, level] for level in known]] = place
+        cells = self._cells()
+        cells.data = np.ones(cells.nnz, dtype=np.int32)
+        given = cells @ _one_in_each_row(owner, len(columns))
+        given.sort_indices()
+        if given.data.max(initial=0) > 1:
+            twice = int((given.data > 1).argmax())
+            line = self._lines[int(np.searchsorted(given.indptr, twice, side="right")) - 1]
+            column = columns[given.indices[twice]]
+            raise InputError(f"line {line} gives the category {column!r} two values: leave one of them out")
+        complete = np.bincount(given.indices, minlength=len(columns)) == self.n_rows
         return {
             column: level_order(known) if complete[place] else ("", *level_order(known))
             for place, (column, known) in enumerate(levels.items())
         }
 
-    def _owners(self, groups: Iterable[list[int]]) -> Index:
-        """Place of the group that each feature's number is in, or -1."""
-        owner = np.full(self.columns.count, -1, dtype=np.int64)
-        for place, numbers in enumerate(groups):
-            owner[numbers] = place
-        return owner
+
+def _one_in_each_row(places: Index, width: int) -> Any:
+    """Sparse matrix with a 1 at `places` of its rows, where they are not negative: it takes or adds up columns."""
+    from scipy.sparse import csr_array
+
+    rows = np.flatnonzero(places >= 0)
+    return csr_array((np.ones(len(rows), dtype=np.int32), (rows, places[rows])), shape=(len(places), width))
 
 
 def as_ids(names: list[str]) -> NDArray[Any]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from onlooker.errors import InputError
-from onlooker.moments import moment
+from onlooker.moments import microseconds
 from onlooker.types import Index
 
 
@@ -23,9 +21,16 @@ def time_order(times: Sequence[tuple[int, Any]], name: str) -> Index:
     >>> time_order([(1, "2024-05-01T10:00:00.5Z"), (2, "2024-05-01T10:00:00Z")], "Timestamp")
     array([1, 0])
     """
-    keys = [_key(line, value, name) for line, value in times]
-    for (line, value), key in zip(times, keys, strict=True):
-        if isinstance(key, datetime) != isinstance(keys[0], datetime):
+    keys = _known(times)
+    for place, (line, value) in enumerate(times):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            keys[place] = value
+        if keys[place] is None:
+            raise InputError(
+                f"line {line} has {str(value)[:40]!r} as its {name!r}: it must be a number or a time such as "
+                "2024-05-01T10:00:00Z"
+            )
+        if isinstance(value, str) != isinstance(times[0][1], str):
             raise InputError(
                 f"line {line} has {str(value)[:40]!r} as its {name!r}: it mixes numbers and times, use one"
             )
@@ -40,20 +45,14 @@ def falls(times: Sequence[tuple[int, Any]]) -> bool:
     >>> falls([(1, "2024-05-02"), (2, "2024-05-01")]), falls([(1, 2), (2, "2024-05-01")])
     (True, False)
     """
-    try:
-        known = [moment(value) for _, value in times]
-    except (TypeError, ValueError):
-        return False
-    return any(later < earlier for earlier, later in pairwise(known))
+    known = _known(times)
+    return None not in known and bool((np.diff(known) < 0).any())
 
 
-def _key(line: int, value: Any, name: str) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return value
-    try:
-        return moment(value)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"line {line} has {str(value)[:40]!r} as its {name!r}: it must be a number or a time such as "
-            "2024-05-01T10:00:00Z"
-        ) from None
+def _known(times: Sequence[tuple[int, Any]]) -> list[Any]:
+    """Microseconds since 1970, None for what is no time as text."""
+    import pyarrow as pa
+
+    texts = [value if isinstance(value, str) and value.isascii() else None for _, value in times]
+    known: list[Any] = microseconds(pa.array(texts, pa.large_string())).to_pylist()
+    return known

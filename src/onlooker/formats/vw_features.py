@@ -17,7 +17,7 @@ class LineReader:
     --------
     >>> rows = SparseRows(Columns())
     >>> LineReader(rows).take(b"ad:2 price:1.5 new colour:red")
-    >>> list(rows.columns), rows.values
+    >>> list(rows.columns), list(rows.values)
     (['ad^price', 'ad^new', ('ad^colour', 'red')], [3.0, 2.0, 1.0])
     """
 
@@ -39,8 +39,7 @@ class LineReader:
         """
         if b":" not in listed:
             names = listed.split()
-            self._rows.numbers += [*map(namespace.__getitem__, names)]
-            self._rows.values += [1.0] * len(names)
+            self._rows.extend([*map(namespace.__getitem__, names)], [1.0] * len(names))
             return True
         marks = listed.translate(None, _LETTERS)
         words = listed.replace(b":", b" ").split()
@@ -55,8 +54,7 @@ class LineReader:
             values = [*map(float, texts)]
         except ValueError:
             return False
-        self._rows.numbers += [*map(namespace.__getitem__, words[::2])]
-        self._rows.values += values
+        self._rows.extend([*map(namespace.__getitem__, words[::2])], values)
         return True
 
     def _take_any(self, segment: bytes) -> None:
@@ -67,7 +65,7 @@ class LineReader:
         if not tokens:
             return
         namespace = self._namespaces.setdefault(name, _Namespace(name, self._rows.columns))
-        nameless = 0
+        nameless, rows = 0, self._rows
         for token in tokens:
             name, colon, text = token.partition(b":")
             if not name:
@@ -77,10 +75,10 @@ class LineReader:
             value = as_number(text) if colon else 1.0
             if value is None:
                 # Scales are for numbers: a category counts as 1 in every namespace.
-                self._rows.add((namespace.prefix + as_text(name), as_text(text)), 1.0)
-            else:
-                self._rows.numbers.append(namespace[name])
-                self._rows.values.append(scale * value)
+                rows.add((namespace.prefix + as_text(name), as_text(text)), 1.0)
+            elif (number := namespace[name]) >= 0:
+                rows.numbers.append(number)
+                rows.values.append(scale * value)
 
 
 class _Namespace(dict[bytes, int]):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.defaults import BURN_IN, L2
 from onlooker.diagnosis import Diagnosis, Estimate, diagnose
 from onlooker.diagnosis.bins import proportion
 from onlooker.errors import OnlookerWarning
@@ -94,8 +95,8 @@ class Found:
 def look_at(
     log: BanditLog,
     *,
-    burn_in: str | float = "auto",
-    l2: float = 1e-4,
+    burn_in: str | float = BURN_IN,
+    l2: float = L2,
     watch: Watch = lambda _: nullcontext(),
 ) -> Found:
     """Diagnose a log, recover the policy behind it, follow its learner.

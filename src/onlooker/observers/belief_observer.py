@@ -8,6 +8,7 @@ import numpy as np
 
 from onlooker.beliefs import BeliefModel, Moments
 from onlooker.checks import as_number, as_whole, counted
+from onlooker.defaults import L2
 from onlooker.errors import InputError, NoPreferenceWarning, OneArmRoundsWarning, OnlookerWarning, TooFewRoundsWarning
 from onlooker.log import BanditLog, as_log, feature_labels
 from onlooker.newton import minimise
@@ -18,9 +19,6 @@ from onlooker.tracking.path import Checkpoint, Path, as_checkpoints, next_checkp
 from onlooker.tracking.variation import uniform_p_value, untold, within_rounds
 from onlooker.trouble import about_collinearity
 from onlooker.types import Index, Matrix, Vector
-
-PENALTY = 1e-4
-"""On the mean loss of the imitation that a chain starts from, for features of length one."""
 
 SMALLEST = 1e-100
 """Features shorter than this, or longer than its inverse, have squares beyond double precision."""
@@ -105,7 +103,7 @@ class Imitation:
     """Imitation of all picks, where a chain starts, and the curvature of their log-probability, in a model's units."""
 
     def __init__(self, model: BeliefModel) -> None:
-        self._objective = SoftmaxObjective(model.log, l2=PENALTY * model.scale**2)
+        self._objective = SoftmaxObjective(model.log, l2=L2 * model.scale**2)
         self._alpha, self._scale = model.alpha, model.scale
         self.theta: Vector = minimise(self._objective).theta / model.alpha
 

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from onlooker.checks import as_number, as_whole
+from onlooker.defaults import L2
 from onlooker.errors import InputError
 from onlooker.log import BanditLog, as_log
 from onlooker.newton import minimise
@@ -49,7 +50,7 @@ class BlockImitation(Observer):
     burn_in_: int
     path_: Path
 
-    def __init__(self, *, blocks: int = 5, l2: float = 1e-4) -> None:
+    def __init__(self, *, blocks: int = 5, l2: float = L2) -> None:
         self.blocks = blocks
         self.l2 = l2
 

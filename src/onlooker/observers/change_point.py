@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from onlooker.checks import as_number
+from onlooker.defaults import L2
 from onlooker.log import BanditLog, as_log
 from onlooker.newton import minimise
 from onlooker.observers.base import Observer
@@ -52,7 +53,7 @@ class ChangePointImitation(Observer):
 
     burn_in_: int
 
-    def __init__(self, *, l2: float = 1e-4) -> None:
+    def __init__(self, *, l2: float = L2) -> None:
         self.l2 = l2
 
     def fit(self, log: BanditLog) -> Self:

@@ -42,7 +42,9 @@ METHODS = (
     Method("blocks", "last of 5 blocks", BlockImitation),
     Method("change-point", "after one change point", ChangePointImitation),
     Method("ranked", "ranked blocks (T-REX-style)", RankedBlocks),
-    Method("zero-one", "suffix imitation, 0-1 loss", lambda: SuffixImitation(loss="zero_one"), quick=False),
+    Method(
+        "zero-one", "suffix imitation, 0-1 loss", lambda: SuffixImitation(burn_in="rule", loss="zero_one"), quick=False
+    ),
     Method("bayesian", "Bayesian ICB", BayesianICB, quick=False),
     Method("nonparametric", "nonparametric ICB", NonparametricICB, quick=False),
 )

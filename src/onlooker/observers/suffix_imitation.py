@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from onlooker.burn_in import BurnIn, FixedStart, Fraction, PowerRule
 from onlooker.checks import as_number, as_whole
 from onlooker.covariance import model_covariance, sandwich_covariance, window_width
+from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.held_out import HeldOut
 from onlooker.inverses import inverse
@@ -41,7 +42,7 @@ class SuffixImitation(Observer):
     Parameters
     ----------
     burn_in
-        Where to start: `"naive"` (keep all), `"rule"` (N^0.9, the paper's), `"auto"` (held-out, `HeldOut`), a number of
+        Where to start: `"auto"` (held-out, `HeldOut`), `"rule"` (N^0.9, the paper's), `"naive"` (keep all), a number of
         rounds, a fraction below 1, or any object with `start(log) -> int`, such as `PowerRule(0.8)`.
     l2
         Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
@@ -114,8 +115,8 @@ class SuffixImitation(Observer):
     def __init__(
         self,
         *,
-        burn_in: str | float | BurnIn = "rule",
-        l2: float = 1e-4,
+        burn_in: str | float | BurnIn = BURN_IN,
+        l2: float = L2,
         loss: str = "softmax",
         covariance: str = "sandwich",
         lags: int | None = None,
@@ -256,7 +257,7 @@ class SuffixImitation(Observer):
         return fit, scattered, sandwich_covariance(objective, scattered, width)
 
 
-def as_burn_in(burn_in: object, *, l2: float = 1e-4) -> BurnIn:
+def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
     """The rule that a `burn_in` parameter stands for.
 
     Examples
