@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -32,6 +33,13 @@ _UNITS = {"": 1, "b": 1} | {
     for kind, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
 _limits: list[int] = []
+_OUT_OF_MEMORY = (
+    *("can't start new thread", "cannot allocate memory", "failed to map segment", "bad_alloc", "out of memory"),
+    *("unable to allocate", "nomemory"),
+)
+"""What libraries say where they have no error of their own for it."""
+_NOT_LOADED = "could not find/load shared object"
+"""What is said of a library that cannot be loaded; where memory is limited, that is why."""
 _SIZE = re.compile(r"\s*((?:\d{1,20}(?:\.\d*)?|\.\d+)(?:e\d{1,2})?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -156,6 +164,35 @@ def check_resident(limit: int) -> None:
             f"memory_limit is {_words(limit)}, but this process takes {_words(taken)} already: "
             "raise the limit, or read in a fresh process"
         )
+
+
+def is_memory_error(error: BaseException | None) -> bool:
+    """Whether memory ran out, whichever library noticed it, or was about to say so when something else went wrong.
+
+    Examples
+    --------
+    >>> is_memory_error(RuntimeError("can't start new thread")), is_memory_error(ValueError("wrong"))
+    (True, False)
+    """
+    while error is not None:
+        said = str(error).lower()
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        words = (*_OUT_OF_MEMORY, _NOT_LOADED) if _address_space() is not None else _OUT_OF_MEMORY
+        if isinstance(error, RuntimeError | ImportError | OSError) and any(map(said.__contains__, words)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _address_space() -> int | None:
+    """Bytes of address space that the system allows; None where it allows any number, or does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def resident() -> int | None:

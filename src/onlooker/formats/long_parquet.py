@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from onlooker.columns import Columns, feature_columns, time_columns
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors
+from onlooker.formats.format import arrow_errors, arrow_file
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import open_streamed
@@ -29,7 +29,7 @@ class ParquetSource:
         import pyarrow.parquet as pq
 
         self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
             self._metadata, self._schema = file.metadata, _as_text(file.schema_arrow)
         self._footer = Footer(path, self._metadata)
         self.names: list[str] = self._schema.names
@@ -46,7 +46,7 @@ class ParquetSource:
         check_memory(2 * 8 * self._metadata.num_rows * len(wanted) + text_entries(self._footer, wanted))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
         check_size(self._footer, [*wanted, *times])
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self._metadata) as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
                 table = file.read(columns=[*keys, *times])

@@ -11,7 +11,7 @@ import numpy as np
 
 from onlooker.columns import check_columns, check_once
 from onlooker.formats import lists
-from onlooker.formats.format import arrow_errors
+from onlooker.formats.format import arrow_errors, arrow_file
 from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
@@ -39,7 +39,7 @@ class NestedFile:
         import pyarrow.parquet as pq
 
         self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
             self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
         rounds = "round" if round is None and "round" in schema.names else round
         ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
@@ -127,7 +127,7 @@ class NestedFile:
         """Read some row groups; the file is opened anew, so that threads can read side by side."""
         import pyarrow.parquet as pq
 
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self.metadata) as file:
             table = file.read_row_groups(list(groups), columns=self.columns.names, use_threads=False)
         first = int(self._firsts[groups.start])
         return self._timed(Rounds.of_table(table, self.columns, first), first)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import RATIO
-from onlooker.formats.format import arrow_errors
+from onlooker.formats.format import arrow_errors, arrow_file
 from onlooker.formats.parquet_headers import Footer, page_sizes
 from onlooker.memory_limit import check_memory, limit_in_force
 
@@ -53,11 +53,14 @@ def _leaves(metadata: Any, names: Sequence[str]) -> dict[int, Any]:
     # By the file's schema, which is what Arrow reads by, not by what each chunk says of itself.
     wanted, schema = set(names), metadata.schema
     leaves = {j: schema.column(j) for j in range(len(schema))}
-    return {j: leaf for j, leaf in leaves.items() if not wanted.isdisjoint(accumulate(leaf.path.split("."), _below))}
+    return {j: leaf for j, leaf in leaves.items() if not wanted.isdisjoint(_columns_of(leaf.path))}
 
 
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}"
+def _columns_of(path: str) -> Iterator[str]:
+    """Names that the column of a leaf may have: it may lie within one, and names may have dots in them."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
 
 
 def _counts(footer: Footer, leaves: dict[int, Any]) -> Iterator[list[int]]:
@@ -112,7 +115,7 @@ def _check_texts(footer: Footer, texts: Sequence[str], rows: int | None) -> None
 
     held = total = 0
     roots = list(dict.fromkeys(name.partition(".")[0] for name in texts))
-    with pq.ParquetFile(footer.path, metadata=footer.metadata, read_dictionary=list(texts)) as file:
+    with pq.ParquetFile(arrow_file(footer.path), metadata=footer.metadata, read_dictionary=list(texts)) as file:
         known = set(file.schema_arrow.names)
         columns = [name for name in {*texts, *roots} if name in known]
         for batch in file.iter_batches(batch_size=min(_ROWS, rows or _ROWS), columns=columns):
