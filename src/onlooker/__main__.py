@@ -11,6 +11,12 @@ LEAST_STACK = 1 << 20
 """Bytes of stack below which compiled code may overrun it; systems allow eight times that."""
 
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+_DEATHS = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL, signal.SIGILL)} | {127}
+"""How a process ends whose libraries find no memory; 127 is the C library's."""
+
+
 def main() -> None:
     """Run the command line; under a limit of the system's in a process of its own, whose sudden end can be reported."""
     _open_streams()
@@ -20,6 +26,8 @@ def main() -> None:
         return
     child = os.fork()
     if child == 0:
+        # Its threads take memory, and where one cannot be started it interrupts the process.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         _run(limit)
         return
     sys.exit(_watched(child, limit))
@@ -29,7 +37,7 @@ def _run(limit: str | None) -> None:
     try:
         from onlooker.cli import main as run
     except KeyboardInterrupt:
-        _end("stopped", 130)
+        _end("stopped", INTERRUPTED)
     except (ImportError, OSError, MemoryError):
         # A library that cannot be loaded where memory is limited; otherwise the installation is broken.
         if limit is None:
@@ -68,15 +76,17 @@ def _system_limit() -> str | None:
 
 def _watched(child: int, limit: str) -> int:
     """Wait for the process, and say so where it was ended by the system."""
+    interrupts: list[int] = []
     # Ctrl-C reaches both: the child answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(child, number))
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    died = ended in _DEATHS or (ended == INTERRUPTED and not interrupts)
+    if died:
+        _end(_too_little(limit))
     if ended >= 0:
         return ended
-    if -ended in {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL, signal.SIGILL, signal.SIGTRAP}:
-        _end(_too_little(limit))
     signal.signal(-ended, signal.SIG_DFL)
     os.kill(os.getpid(), -ended)
     return 128 - ended

@@ -53,7 +53,7 @@ def check_nesting(text: bytes) -> int:
     # What is closed too often takes nothing from what is opened later.
     depth -= np.minimum.accumulate(np.minimum(depth, 0))
     if len(depth) and int(depth.max()) > DEEPEST:
-        raise InputError(f"is nested more than {DEEPEST} levels deep: write flat values")
+        raise InputError(f"is nested too deeply, in more than {DEEPEST} levels: write flat values")
     return int(depth[-1]) if len(depth) else 0
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onlooker.errors import InputError
+from onlooker.one_line import one_line
 
 LIBRARIES = 450_000_000
 """What a process takes at most before it holds any round: interpreter, libraries, and kernels being compiled.
@@ -183,6 +184,14 @@ def is_memory_error(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
+
+
+def memory_error_words(error: BaseException) -> str:
+    """What to say of an error that `is_memory_error`, and what to do about it."""
+    limit, said = _address_space(), one_line(error)
+    allowed = "" if limit is None else f"; the system allows {_words(limit)} of address space (ulimit -v): raise that"
+    remedy = ": use" if limit is None else ", or use"
+    return f"memory ran out{f' ({said})' if said else ''}{allowed}{remedy} fewer rounds, arms or features"
 
 
 def _address_space() -> int | None:

@@ -37,6 +37,12 @@ SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
 
 
+SMALLEST = 1e-140
+"""Sizes of features below this are refused: their squares times small probabilities would be no proper numbers."""
+_SCALE_ROWS = 1 << 12
+"""Rows by which the size of features is judged."""
+
+
 class SoftmaxObjective(Objective):
     """Mean conditional softmax loss of a log's picks, with an L2 penalty.
 
@@ -76,6 +82,7 @@ class SoftmaxObjective(Objective):
         if not self.n_rounds:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         self.null_loss = float(np.log(sizes) @ used / self.total)
+        _check_scale(log)
 
     @property
     def long(self) -> bool:
@@ -210,3 +217,13 @@ def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:
 def _informative(log: BanditLog, weights: Vector) -> Vector:
     """Weights with zero for the rounds that offer one arm."""
     return np.where(log.n_arms > 1, weights, 0.0)
+
+
+def _check_scale(log: BanditLog) -> None:
+    """Refuse features that are so small that the curvature of the loss would vanish, as if they were all the same."""
+    largest = np.abs(log.features[:_SCALE_ROWS]).max(axis=0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        name = log.feature_names[tiny[0]] if log.feature_names else f"x{tiny[0]}"
+        size = f"{largest[tiny[0]]:.3g} at most"
+        raise InputError(f"feature {name!r} is {size}, too small for double precision: put it on a larger scale")

@@ -24,7 +24,7 @@ from onlooker.cli.track import track
 from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
 from onlooker.files import advice_on
-from onlooker.memory_limit import is_memory_error
+from onlooker.memory_limit import is_memory_error, memory_error_words
 from onlooker.one_line import one_line, shown
 
 BAD_INPUT, FAULT = 2, 1
@@ -76,8 +76,7 @@ def main() -> None:
 def _unexpected(error: Exception) -> tuple[str, int]:
     """What to say of an error that is not about the input, and the code to exit with."""
     if is_memory_error(error):
-        remedy = "raise the limit on it (ulimit -v), or use fewer rounds, arms or features"
-        return f"memory ran out ({one_line(error) or type(error).__name__}): {remedy}", BAD_INPUT
+        return memory_error_words(error), BAD_INPUT
     if isinstance(error, OSError):
         # Files are named where they are read or written: an error without a name is about the output.
         place = "what is printed" if error.filename is None else shown(os.fsdecode(error.filename))

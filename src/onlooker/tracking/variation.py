@@ -57,7 +57,8 @@ def own_units(log: BanditLog) -> Vector | None:
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
     # What differs in its last digits only was meant to be the same.
-    varies = squares > len(log.features) * (1e-12 * most) ** 2
+    # So was what is too small for its fourth power.
+    varies = (squares > len(log.features) * (1e-12 * most) ** 2) & (fourths > 0)
     sizes = np.sqrt(fourths[varies] / squares[varies])
     if not varies.any() or sizes.max() <= UNEQUAL * sizes.min():
         return None
