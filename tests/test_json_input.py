@@ -35,7 +35,7 @@ def test_deep_lines_far_into_a_file_are_refused(tmp_path):
     path = tmp_path / "log.jsonl"
     flat = b"".join(b'{"round":%d,"chosen":%d,"x":[1.5]}\n' % (i // 2, i % 2) for i in range(200_000))
     path.write_bytes(flat + DEEP["lists"] + b"\n")
-    with pytest.raises(InputError, match="row 200001 .* nested too deeply"):
+    with pytest.raises(InputError, match=r"row 200001 .* nested too deeply"):
         read_log(path, features=["x"])
 
 

@@ -13,8 +13,10 @@ LEAST_STACK = 1 << 20
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
-_DEATHS = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL, signal.SIGILL)} | {127}
-"""How a process ends whose libraries find no memory; 127 is the C library's."""
+_ASKED = (
+    {-signal.SIGTERM, -signal.SIGHUP, -signal.SIGINT, -signal.SIGQUIT, -signal.SIGPIPE} if os.name == "posix" else set()
+)
+"""Ends that somebody asked for."""
 
 
 def main() -> None:
@@ -24,13 +26,18 @@ def main() -> None:
     if limit is None:
         _run(None)
         return
+    heard, said = os.pipe()
     child = os.fork()
     if child == 0:
         # Its threads take memory, and where one cannot be started it interrupts the process.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        _run(limit)
+        try:
+            _run(limit)
+        finally:
+            os.write(said, b"1")
         return
-    sys.exit(_watched(child, limit))
+    os.close(said)
+    sys.exit(_watched(child, heard, limit))
 
 
 def _run(limit: str | None) -> None:
@@ -74,22 +81,25 @@ def _system_limit() -> str | None:
     return None if not finite else f"{min(finite)[0] // 10**6:,} MB of memory (ulimit {min(finite)[1]})"
 
 
-def _watched(child: int, limit: str) -> int:
-    """Wait for the process, and say so where it was ended by the system."""
+def _watched(child: int, heard: int, limit: str) -> int:
+    """Wait for the process; where it ended without a word, as libraries do that find no memory, say so."""
     interrupts: list[int] = []
     # Ctrl-C reaches both: the child answers it.
     signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os.kill(child, number))
     ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    died = ended in _DEATHS or (ended == INTERRUPTED and not interrupts)
-    if died:
+    if ended in _ASKED:
+        signal.signal(-ended, signal.SIG_DFL)
+        os.kill(os.getpid(), -ended)
+    os.set_blocking(heard, False)
+    try:
+        told = os.read(heard, 1) == b"1"
+    except BlockingIOError:
+        told = False
+    if not told or (ended == INTERRUPTED and not interrupts):
         _end(_too_little(limit))
-    if ended >= 0:
-        return ended
-    signal.signal(-ended, signal.SIG_DFL)
-    os.kill(os.getpid(), -ended)
-    return 128 - ended
+    return ended
 
 
 def _too_little(limit: str) -> str:

@@ -179,8 +179,11 @@ def is_memory_error(error: BaseException | None) -> bool:
         said = str(error).lower()
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
-        words = (*_OUT_OF_MEMORY, _NOT_LOADED) if _address_space() is not None else _OUT_OF_MEMORY
-        if isinstance(error, RuntimeError | ImportError | OSError) and any(map(said.__contains__, words)):
+        limited = _address_space() is not None
+        # Of a library that could not even say what went wrong.
+        if limited and (isinstance(error, SystemError) or _NOT_LOADED in said):
+            return True
+        if isinstance(error, RuntimeError | ImportError | OSError) and any(words in said for words in _OUT_OF_MEMORY):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -39,6 +39,8 @@ SPREAD_ROUNDS = 512
 
 SMALLEST = 1e-140
 """Sizes of features below this are refused: their squares times small probabilities would be no proper numbers."""
+HEAVIEST = 1e30
+"""Weights lie below this and above its inverse: sums of their squares times those of features are proper numbers."""
 _SCALE_ROWS = 1 << 12
 """Rows by which the size of features is judged."""
 
@@ -211,6 +213,10 @@ def _checked_weights(log: BanditLog, weights: ArrayLike | None) -> Vector:
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(wrong):
         raise InputError(f"the weight of round {wrong[0]} is {array[wrong[0]]}: weights are finite and not negative")
+    wrong = np.flatnonzero((array > 0) & ~((array > 1 / HEAVIEST) & (array < HEAVIEST)))
+    if len(wrong):
+        bounds = f"those that are not 0 lie between {1 / HEAVIEST:g} and {HEAVIEST:g}"
+        raise InputError(f"the weight of round {wrong[0]} is {array[wrong[0]]:g}: {bounds}, rescale them")
     return array
 
 
