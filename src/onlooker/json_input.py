@@ -35,7 +35,7 @@ def parsed(text: bytes, **options: Any) -> Any:
     """
     if _brackets(text) > DEEPEST:
         check_nesting(text)
-    value = json.loads(text.decode("utf-8-sig"), **options)
+    value = json.loads(text.decode(), **options)
     if rb"\ud" in text or rb"\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode()

@@ -123,7 +123,7 @@ class JsonlSource:
                     continue
                 row += 1
                 try:
-                    entry = parsed(line, object_pairs_hook=_once)
+                    entry = parsed(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_once)
                 except InputError as refused:
                     return InputError(f"{place(row)} {refused}")
                 except ValueError as wrong:
