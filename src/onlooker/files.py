@@ -99,7 +99,7 @@ def _behind_links(path: Path) -> tuple[Path, int | None]:
     try:
         state = path.stat()
     except FileNotFoundError:
-        return Path(os.path.realpath(path)), None
+        return _real(path), None
     except OSError as error:
         raise _refusal(path, error) from error
     except ValueError as error:
@@ -110,7 +110,17 @@ def _behind_links(path: Path) -> tuple[Path, int | None]:
         raise InputError(f"{shown(path)}: is a device or a pipe, which cannot be replaced: name a file")
     if any(_is_open_as(number, state) for number in (1, 2)):
         raise InputError(f"{shown(path)}: is where this command prints, which would be lost: name another file")
-    return Path(os.path.realpath(path)), stat.S_IMODE(state.st_mode)
+    return _real(path), stat.S_IMODE(state.st_mode)
+
+
+def _real(path: Path) -> Path:
+    """The file behind all links."""
+    try:
+        return Path(os.path.realpath(path))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{shown(path)}: cannot be written, the working folder is gone: change to another, or give a full path"
+        ) from error
 
 
 def _is_open_as(number: int, state: os.stat_result) -> bool:

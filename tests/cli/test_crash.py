@@ -111,8 +111,7 @@ def test_a_working_folder_that_is_gone(log, tmp_path):
     assert shell(f"{gone}; $O fit {log} --out {tmp_path}/policy.json").returncode == 0
     ran = shell(f"{gone}; $O report {log}")
     assert ran.returncode == 2
-    assert "free some space" not in ran.stderr
-    assert ran.stderr.splitlines()[-1].startswith("onlooker: ")
+    assert ran.stderr.startswith("onlooker: report.html: cannot be written, the working folder is gone")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not hold processes to such limits")

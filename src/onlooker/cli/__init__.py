@@ -77,6 +77,8 @@ def _unexpected(error: Exception) -> tuple[str, int]:
     """What to say of an error that is not about the input, and the code to exit with."""
     if is_memory_error(error):
         return memory_error_words(error), BAD_INPUT
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "the working folder is gone: change to one that exists", BAD_INPUT
     if isinstance(error, OSError):
         # Files are named where they are read or written: an error without a name is about the output.
         place = "what is printed" if error.filename is None else shown(os.fsdecode(error.filename))
