@@ -218,3 +218,14 @@ def test_missing_file_and_folder_are_refused(tmp_path):
         LinearPolicy([1.0]).save(tmp_path)
     with pytest.raises(InputError, match=r"cannot be written \(No such file"):
         LinearPolicy([1.0]).save(tmp_path / "none" / "policy.json")
+
+
+def test_scores_beyond_double_precision_are_refused():
+    policy = LinearPolicy([1e300, -1e300])
+    log = BanditLog(np.array([[1.0, 0.0], [0.0, 1.0], [1e10, 0.0], [0.0, 1.0]]), [0, 2, 4], [0, 1])
+    assert policy.probabilities(log[:1]).tolist() == [1.0, 0.0]
+    for ask in (policy.scores, policy.choose, policy.probabilities):
+        with pytest.raises(InputError, match="round 1, arm 0 has a score too large"):
+            ask(log)
+    with pytest.raises(InputError, match="arm 0 has a score too large"):
+        policy.pick([[1e10, 0.0], [0.0, 1.0]])

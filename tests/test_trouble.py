@@ -324,6 +324,32 @@ def test_features_beyond_double_precision_are_refused():
         SuffixImitation(burn_in="naive").fit(BanditLog(log.features * 1e160, log.offsets, log.chosen))
 
 
+@pytest.mark.parametrize("scale", [1e-160, 1e-200, 1e-320])
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_features_below_double_precision_are_refused(scale, l2):
+    log = softmax_log(features(), THETA)
+    every, first = np.full(3, scale), np.array([scale, 1.0, 1.0])
+    for scales in (every, first):
+        with pytest.raises(InputError, match="too small for double precision"):
+            SuffixImitation(burn_in="naive", l2=l2).fit(BanditLog(log.features * scales, log.offsets, log.chosen))
+
+
+def test_small_features_are_fitted():
+    log = softmax_log(features(), THETA)
+    found = [SuffixImitation(burn_in="naive", l2=0.0).fit(log)]
+    found.append(
+        SuffixImitation(burn_in="naive", l2=0.0).fit(BanditLog(log.features * 1e-100, log.offsets, log.chosen))
+    )
+    np.testing.assert_allclose(found[1].theta_ * 1e-100, found[0].theta_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e308, 1e-300])
+def test_absurd_weights_are_refused(weight):
+    log = softmax_log(features(), THETA)
+    with pytest.raises(InputError, match="the weight of round 0"):
+        SuffixImitation(burn_in="naive").fit(log, np.full(log.n_rounds, weight))
+
+
 def test_shrinkage_is_said_in_the_summary():
     X = features()
     observer, _, _ = fit_and_catch(softmax_log(10 * X, THETA), l2=1e-2)

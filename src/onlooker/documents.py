@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.errors import InputError
+from onlooker.json_input import parsed
 from onlooker.memory_limit import check_memory
 from onlooker.one_line import one_line, shown
 
@@ -25,13 +25,11 @@ def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, write
     """Read a JSON object of a schema; what would not fit into memory is refused before it is taken in."""
     try:
         check_fits(Path(path))
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = parsed(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be read ({one_line(error)}): check the path") from error
     except InputError as error:
         raise InputError(f"{shown(path)}: {error}") from error
-    except RecursionError as error:
-        raise InputError(f"{shown(path)}: is not a {kind}, its JSON is nested too deeply") from error
     except ValueError as error:
         raise InputError(f"{shown(path)}: is not a {kind}, its JSON does not parse ({one_line(error)})") from error
     if not isinstance(document, dict) or document.get("schema") != schema:

@@ -23,8 +23,20 @@ _ADVICE = {
     errno.EDQUOT: _NO_ROOM,
     errno.EIO: "check the disk, or name a place on another",
     errno.ENOENT: "make its folder, or name another place",
+    errno.ENOMEM: "free some memory, or raise the limit on it (ulimit -v)",
 }
 """What to do about a refusal of the system's."""
+
+
+def advice_on(error: OSError) -> str:
+    """What to do about a refusal of the system's.
+
+    Examples
+    --------
+    >>> advice_on(OSError(errno.ENOSPC, "No space left on device"))
+    'free some space there, or name a place with more'
+    """
+    return _ADVICE.get(error.errno or 0, "name another place")
 
 
 @contextmanager
@@ -77,21 +89,46 @@ def remove_temporaries(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse what `atomic_file` would refuse, before anything is worked out for it."""
+    _behind_links(Path(path))
+
+
 def _behind_links(path: Path) -> tuple[Path, int | None]:
     """The file to replace and its mode, None where there is none yet; what a rename should not replace is refused."""
     try:
-        mode = path.stat().st_mode
+        state = path.stat()
     except FileNotFoundError:
-        return Path(os.path.realpath(path)), None
+        return _real(path), None
     except OSError as error:
         raise _refusal(path, error) from error
     except ValueError as error:
         raise InputError(f"{shown(path)}: cannot be written ({error}): name another place") from error
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(state.st_mode):
         raise InputError(f"{shown(path)}: is a folder, name a file in it")
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(state.st_mode):
         raise InputError(f"{shown(path)}: is a device or a pipe, which cannot be replaced: name a file")
-    return Path(os.path.realpath(path)), stat.S_IMODE(mode)
+    if any(_is_open_as(number, state) for number in (1, 2)):
+        raise InputError(f"{shown(path)}: is where this command prints, which would be lost: name another file")
+    return _real(path), stat.S_IMODE(state.st_mode)
+
+
+def _real(path: Path) -> Path:
+    """The file behind all links."""
+    try:
+        return Path(os.path.realpath(path))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{shown(path)}: cannot be written, the working folder is gone: change to another, or give a full path"
+        ) from error
+
+
+def _is_open_as(number: int, state: os.stat_result) -> bool:
+    """Whether a standard stream goes to the file."""
+    try:
+        return os.path.samestat(os.fstat(number), state)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -135,5 +172,4 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
-    advice = _ADVICE.get(error.errno or 0, "name another place")
-    return InputError(f"{shown(path)}: cannot be written ({one_line(error)}): {advice}")
+    return InputError(f"{shown(path)}: cannot be written ({one_line(error)}): {advice_on(error)}")

@@ -5,6 +5,9 @@ import numpy as np
 from onlooker.errors import InputError
 from onlooker.types import Matrix
 
+_LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+"""Curvature below this has lost its digits: it is none."""
+
 
 def inverse(hessian: Matrix) -> Matrix:
     """Invert on the directions that have curvature; leave the others alone.
@@ -27,7 +30,9 @@ def inverse_square_root(hessian: Matrix) -> Matrix:
     if not np.isfinite(hessian).all():
         raise InputError("the features are too large for double precision: put them on a smaller scale")
     diagonal = np.diag(hessian)
-    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-    values, vectors = np.linalg.eigh(hessian * np.outer(scale, scale))
+    known = diagonal > _LEAST
+    scale = np.where(known, 1 / np.sqrt(np.where(known, diagonal, 1.0)), 0.0)
+    # One after the other: the product of two scales may be too large for a number.
+    values, vectors = np.linalg.eigh(scale[:, None] * hessian * scale)
     curved = values > 1e-13 * len(values)
     return np.asarray(scale[:, None] * vectors[:, curved] / np.sqrt(values[curved]))

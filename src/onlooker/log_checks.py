@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,7 +53,17 @@ def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | 
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InputError(f"feature_names has {twice!r} twice: names must differ")
+    check_encodable(names, "feature_names")
     return tuple(str(name) for name in names)
+
+
+def check_encodable(texts: Iterable[str], name: str) -> None:
+    """Refuse text with half of a letter (a lone surrogate), which no file can hold."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{name} has {text[:60]!a}, which is no proper text: rename it") from error
 
 
 def as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:

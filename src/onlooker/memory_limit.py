@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gc
 import os
 import re
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onlooker.errors import InputError
+from onlooker.one_line import one_line
 
 LIBRARIES = 450_000_000
 """What a process takes at most before it holds any round: interpreter, libraries, and kernels being compiled.
@@ -52,6 +54,13 @@ _UNITS = {"": 1, "b": 1} | {
     for kind, base in (("", 1000), ("b", 1000), ("ib", 1024))
 }
 _limits: list[int] = []
+_OUT_OF_MEMORY = (
+    *("can't start new thread", "cannot allocate memory", "failed to map segment", "bad_alloc", "out of memory"),
+    *("unable to allocate", "nomemory"),
+)
+"""What libraries say where they have no error of their own for it."""
+_NOT_LOADED = "could not find/load shared object"
+"""What is said of a library that cannot be loaded; where memory is limited, that is why."""
 _SIZE = re.compile(r"\s*((?:\d{1,20}(?:\.\d*)?|\.\d+)(?:e\d{1,2})?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -231,6 +240,46 @@ def check_resident(limit: int) -> None:
             f"memory_limit is {_words(limit)}, but this process takes {_words(taken)} already: "
             "raise the limit, or read in a fresh process"
         )
+
+
+def is_memory_error(error: BaseException | None) -> bool:
+    """Whether memory ran out, whichever library noticed it, or was about to say so when something else went wrong.
+
+    Examples
+    --------
+    >>> is_memory_error(RuntimeError("can't start new thread")), is_memory_error(ValueError("wrong"))
+    (True, False)
+    """
+    while error is not None:
+        said = str(error).lower()
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        limited = _address_space() is not None
+        # Of a library that could not even say what went wrong.
+        if limited and (isinstance(error, SystemError) or _NOT_LOADED in said):
+            return True
+        if isinstance(error, RuntimeError | ImportError | OSError) and any(words in said for words in _OUT_OF_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def memory_error_words(error: BaseException) -> str:
+    """What to say of an error that `is_memory_error`, and what to do about it."""
+    limit, said = _address_space(), one_line(error)
+    allowed = "" if limit is None else f"; the system allows {_words(limit)} of address space (ulimit -v): raise that"
+    remedy = ": use" if limit is None else ", or use"
+    return f"memory ran out{f' ({said})' if said else ''}{allowed}{remedy} fewer rounds, arms or features"
+
+
+def _address_space() -> int | None:
+    """Bytes of address space that the system allows; None where it allows any number, or does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def resident() -> int | None:

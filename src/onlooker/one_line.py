@@ -1,8 +1,45 @@
-"""Messages in one short line, whatever a hostile file put into them."""
+"""Text of other people's data, made safe to show: in a message, on a terminal, on a page or in JSON."""
 
 from __future__ import annotations
 
+import json
 import os
+import unicodedata
+
+
+def safe(text: str, instead: str = "?") -> str:
+    r"""The text without letters that command a terminal, reorder others, are not seen, or cannot be encoded.
+
+    Line ends and tabs stay, and every other kind of space becomes a plain one.
+
+    Examples
+    --------
+    >>> safe("caf\u00e9\x1b[31m \u202ederit\ud800")
+    'caf\xe9?[31m ?derit?'
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else _plain(letter, instead) for letter in text)
+
+
+def _plain(letter: str, instead: str) -> str:
+    return " " if unicodedata.category(letter) == "Zs" else instead
+
+
+def json_text(document: object) -> str:
+    r"""A document as JSON in which `safe` would find nothing: such letters are escaped, and read back the same.
+
+    Examples
+    --------
+    >>> json_text({"caf\u00e9": "\x9b \u202e \U000e0041"})
+    '{\n  "caf\xe9": "\\u009b \\u202e \\udb40\\udc41"\n}'
+    """
+    lines = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).split("\n")
+    return "\n".join(line if line.isprintable() else "".join(map(_escaped, line)) for line in lines)
+
+
+def _escaped(letter: str) -> str:
+    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
 
 
 def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -> str:
@@ -15,8 +52,11 @@ def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -
     >>> one_line("column " + "x" * 1000 + " is missing: fill it in", longest=60)
     'column xxxxxxxxxxxxxxxxxxxxxxxxxx ... is missing: fill it in'
     """
-    text = os.strerror(said.errno) if isinstance(said, OSError) and said.errno else os.fspath(_plain(said))
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()).rstrip(".")
+    if isinstance(said, OSError) and said.errno:
+        text = os.strerror(said.errno)
+    else:
+        text = str(said) if isinstance(said, BaseException) else os.fspath(said)
+    line = " ".join(safe(text, " ").split()).rstrip(".")
     if len(line) <= longest:
         return line
     end = (longest - 5) * 2 // 5
@@ -25,8 +65,4 @@ def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -
 
 def shown(path: str | os.PathLike[str]) -> str:
     """A path as a message names it: as it is, but for letters that would break the line or command a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in os.fspath(path))
-
-
-def _plain(said: BaseException | str | os.PathLike[str]) -> str | os.PathLike[str]:
-    return str(said) if isinstance(said, BaseException) else said
+    return safe(os.fspath(path)).replace("\n", "?").replace("\t", "?")

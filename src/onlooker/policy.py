@@ -26,6 +26,8 @@ from onlooker.types import Index, Vector
 SCHEMA = "onlooker.policy/1"
 """Written into every saved policy; a file with another one is refused."""
 
+_BEYOND = "has a score too large for double precision: put the features, or theta, on a smaller scale"
+
 
 class Policy(Protocol):
     """What an observer recovers: it scores the arms on offer, and chooses the best."""
@@ -123,7 +125,12 @@ class LinearPolicy:
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
-            np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores))[0])
+            t = int(np.searchsorted(log.offsets, row, side="right")) - 1
+            raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
         return scores
 
     def choose(self, log: BanditLog) -> Index:
@@ -154,11 +161,12 @@ class LinearPolicy:
             )
         if not len(rows):
             raise InputError("no arm is on offer: there is nothing to pick")
-        scores = rows.astype(np.float64, copy=False) @ self.theta
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rows.astype(np.float64, copy=False) @ self.theta
         if not np.isfinite(scores).all():
-            raise InputError(
-                f"arm {np.flatnonzero(~np.isfinite(scores))[0]} has a missing or infinite feature: fill it in"
-            )
+            arm = int(np.flatnonzero(~np.isfinite(scores))[0])
+            known = bool(np.isfinite(rows[arm]).all())
+            raise InputError(f"arm {arm} {_BEYOND if known else 'has a missing or infinite feature: fill it in'}")
         return int(np.argmax(scores))
 
     def _encoded(self, offers: Any) -> NDArray[Any]:

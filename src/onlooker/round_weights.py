@@ -13,6 +13,10 @@ MOST = 2.0**53
 """Weights may sum to no more: beyond, not every whole number is a float."""
 
 
+LEAST = 1e-30
+"""Weights that are not 0 are at least this: sums of their squares times those of features are proper numbers."""
+
+
 def as_weights(weights: ArrayLike, n_rounds: int, name: str = "weights") -> Vector:
     """Give one finite weight of at least 0 for each round.
 
@@ -30,6 +34,9 @@ def as_weights(weights: ArrayLike, n_rounds: int, name: str = "weights") -> Vect
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(wrong):
         raise InputError(f"the weight of round {wrong[0]} is {array[wrong[0]]}: weights are finite and not negative")
+    tiny = np.flatnonzero((array > 0) & (array < LEAST))
+    if len(tiny):
+        raise InputError(f"the weight of round {tiny[0]} is {array[tiny[0]]:g}: that is too small, scale weights up")
     # Not summed, which may overflow.
     if len(array) and array.max() > MOST / len(array):
         raise InputError(

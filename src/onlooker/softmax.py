@@ -18,7 +18,7 @@ from onlooker.log import BanditLog
 from onlooker.objective import FINE, Objective, Pass, Point, Sums, added
 from onlooker.round_weights import as_weights
 from onlooker.threads import ordered_map
-from onlooker.types import Index, Matrix, Vector
+from onlooker.types import Features, Index, Matrix, Vector
 from onlooker.windows import Windows
 
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
@@ -41,6 +41,12 @@ HARD_ROUNDS_PER_FEATURE = 10
 
 SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
+
+
+SMALLEST = 1e-140
+"""Sizes of features below this are refused: their squares times small probabilities would be no proper numbers."""
+_SCALE_ROWS = 1 << 12
+"""Rows by which the size of features is judged."""
 
 
 class SoftmaxObjective(Objective):
@@ -83,6 +89,7 @@ class SoftmaxObjective(Objective):
         if not used.any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         self.null_loss = float(np.log(sizes) @ used / self.total)
+        _check_scale(log)
 
     @property
     def long(self) -> bool:
@@ -138,11 +145,7 @@ class SoftmaxObjective(Objective):
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
         features = self.log.features
-        if isinstance(features, Layout):
-            largest = features.absolute_largest()
-        else:
-            largest = np.abs(features[:: max(1, len(features) // 10_000)]).max(axis=0).astype(np.float64)
-        return np.asarray(8 * np.finfo(features.dtype).eps * largest)
+        return np.asarray(8 * np.finfo(features.dtype).eps * _largest(features[:: max(1, len(features) // 10_000)]))
 
     def unpenalised(self) -> Self:
         """The same rounds without the penalty."""
@@ -237,3 +240,18 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
 def _informative(log: BanditLog, weights: Vector) -> Vector:
     """Weights with zero for the rounds that offer one arm."""
     return np.where(log.n_arms > 1, weights, 0.0)
+
+
+def _largest(rows: Features | Layout) -> Vector:
+    """Largest absolute value of every feature."""
+    return rows.absolute_largest() if isinstance(rows, Layout) else np.abs(rows).max(axis=0).astype(np.float64)
+
+
+def _check_scale(log: BanditLog) -> None:
+    """Refuse features that are so small that the curvature of the loss would vanish, as if they were all the same."""
+    largest = _largest(log.features[:_SCALE_ROWS])
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        name = log.feature_names[tiny[0]] if log.feature_names else f"x{tiny[0]}"
+        size = f"{largest[tiny[0]]:.3g} at most"
+        raise InputError(f"feature {name!r} is {size}, too small for double precision: put it on a larger scale")

@@ -1,8 +1,11 @@
 """The command line: it parses, calls the library and prints. Heavy imports wait until a command runs."""
 
+import os
 import sys
+import traceback
 import warnings
 from functools import partial
+from pathlib import Path
 
 import click
 
@@ -20,9 +23,11 @@ from onlooker.cli.simulate import simulate
 from onlooker.cli.track import track
 from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
-from onlooker.one_line import one_line
+from onlooker.files import advice_on
+from onlooker.memory_limit import is_memory_error, memory_error_words
+from onlooker.one_line import one_line, shown
 
-BAD_INPUT = 2
+BAD_INPUT, FAULT = 2, 1
 
 
 class InOrder(click.Group):
@@ -47,7 +52,7 @@ for command in (demo, diagnose, fit, track, report, compare, convert, simulate, 
 
 
 def main() -> None:
-    """Run the command line: exit 0 on success, 2 on bad input with one line, 130 on Ctrl-C."""
+    """Run the command line: exit 0 on success, 2 on bad input or too little memory with one line, 130 on Ctrl-C."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", OnlookerWarning)
@@ -61,15 +66,29 @@ def main() -> None:
         _fail(f"{said if said.endswith(('.', '?', '!')) else f'{said}.'}{_advice(error)}")
     except OnlookerError as error:
         _fail(in_flags(str(error)))
-    except MemoryError:
-        _fail("this needs more memory than there is: use fewer rounds, arms or features")
-    except OSError as error:
-        # Files are named where they are read or written: an error without a name is about the output.
-        place = error.filename or "what is printed"
-        _fail(f"{place}: cannot be read or written ({one_line(error)}): free some space there, or name another place")
     except (click.Abort, KeyboardInterrupt):
         say("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001  whatever it is, a user is told in one line
+        _fail(*_unexpected(error))
+
+
+def _unexpected(error: Exception) -> tuple[str, int]:
+    """What to say of an error that is not about the input, and the code to exit with."""
+    if is_memory_error(error):
+        return memory_error_words(error), BAD_INPUT
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "the working folder is gone: change to one that exists", BAD_INPUT
+    if isinstance(error, OSError):
+        # Files are named where they are read or written: an error without a name is about the output.
+        place = "what is printed" if error.filename is None else shown(os.fsdecode(error.filename))
+        return f"{place}: cannot be read or written ({one_line(error)}): {advice_on(error)}", BAD_INPUT
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return (
+        f"a fault of onlooker's own ({type(error).__name__} at {where}: {one_line(error)}): please report this line",
+        FAULT,
+    )
 
 
 def _show_warning(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
@@ -90,6 +109,6 @@ def _advice(error: click.ClickException) -> str:
     return ""
 
 
-def _fail(message: str) -> None:
+def _fail(message: str, code: int = BAD_INPUT) -> None:
     say(f"onlooker: {message}", err=True)
-    sys.exit(BAD_INPUT)
+    sys.exit(code)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+
+from onlooker.one_line import json_text, safe
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
-_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What can command a terminal, end a line or turn the order of letters around; other letters are the user's."""
-
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print text: nothing in it can command a terminal, and on one long sentences end at its edge, between words."""
-    shown = _COMMANDS.sub("?", text)
+    """Print text: nothing in it can command a terminal, and on one long sentences end at its edge, between words.
+
+    What nobody can be told any more, as the stream for errors is full or closed, is no error of its own.
+    """
+    shown = safe(text)
     stream = sys.stderr if err else sys.stdout
-    if stream is not None and stream.isatty():
-        width = _width(stream)
-        shown = "\n".join(wrapped(line, width) for line in shown.split("\n"))
-    click.echo(shown, err=err)
+    with suppress(OSError) if err else nullcontext():
+        if stream is not None and stream.isatty():
+            width = _width(stream)
+            shown = "\n".join(wrapped(line, width) for line in shown.split("\n"))
+        click.echo(shown, err=err)
 
 
 def _width(terminal: TextIO) -> int:
@@ -75,7 +76,7 @@ def wrapped(line: str, width: int) -> str:
 def progress_bar(what: str) -> Iterator[Progress | None]:
     """Give a function to report progress to, drawn on stderr; None where nobody watches."""
     with _kernels_watched():
-        if not sys.stderr.isatty():
+        if sys.stderr is None or not sys.stderr.isatty():
             yield None
             return
         with _drawn_bar(what) as report:
@@ -147,7 +148,7 @@ def _kernels_busy() -> bool:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; what is not a number becomes null."""
-    click.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(_plain(document)))
 
 
 _TRUTH_KNOWN = """

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onlooker.errors import InputError
+from onlooker.files import check_replaceable
+from onlooker.one_line import shown
 
 if TYPE_CHECKING:
     from onlooker.plots import AnyChart
@@ -33,11 +35,12 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *,
     if path is None:
         return
     if Path(path).is_dir() or not Path(path).parent.is_dir():
-        raise InputError(f"{flag} {path}: cannot be written, name a file in a folder that exists")
+        raise InputError(f"{flag} {shown(path)}: cannot be written, name a file in a folder that exists")
     if suffixes and Path(path).suffix.lower() not in suffixes:
-        raise InputError(f"{flag} {path}: is written as {' or '.join(suffixes)}, name such a file")
+        raise InputError(f"{flag} {shown(path)}: is written as {' or '.join(suffixes)}, name such a file")
+    check_replaceable(path)
     if log is not None and Path(path).exists() and any(Path(path).samefile(one) for one in _files(log)):
-        raise InputError(f"{flag} {path}: is the log itself, which would be lost: name another file")
+        raise InputError(f"{flag} {shown(path)}: is the log itself, which would be lost: name another file")
 
 
 def _files(log: str) -> list[str]:

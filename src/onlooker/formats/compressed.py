@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -45,7 +46,7 @@ def open_for_arrow(path: Path) -> Any:
 
     if is_compressed(path) or limit_in_force() is not None:
         return open_bytes(path)
-    return pa.OSFile(str(path))
+    return pa.OSFile(os.fsencode(path))
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:

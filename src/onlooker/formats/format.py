@@ -1,10 +1,11 @@
 """What a format is, and what the formats share: errors in one line."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
@@ -90,6 +91,13 @@ def named(path: Path, done: str) -> Iterator[None]:
         raise InputError(f"{shown(path)}: {one_line(error, _LONGEST)}") from error
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be {done} ({one_line(error)})") from error
+
+
+def arrow_file(path: Path) -> Any:
+    """A file for Arrow, whatever bytes its name consists of: Arrow itself takes only names in UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path))
 
 
 def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:

@@ -16,6 +16,7 @@ from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
 from onlooker.formats.compressed import open_bytes
+from onlooker.json_input import NestedLines, parsed
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
 from onlooker.one_line import one_line
@@ -122,10 +123,10 @@ class JsonlSource:
                     continue
                 row += 1
                 try:
-                    entry = json.loads(line, object_pairs_hook=_once)
-                except InputError as twice:
-                    return InputError(f"{place(row)} {twice}")
-                except (ValueError, RecursionError) as wrong:
+                    entry = parsed(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=_once)
+                except InputError as refused:
+                    return InputError(f"{place(row)} {refused}")
+                except ValueError as wrong:
                     if len(line) == _BLOCK:
                         return InputError(f"{place(row)} is longer than {_BLOCK >> 20} MB: write one arm a line")
                     return InputError(f"{place(row)} is not JSON ({one_line(wrong)}): mend it or leave the round out")
@@ -145,11 +146,12 @@ class JsonlSource:
 
 
 class _Objects(io.RawIOBase):
-    """A file of lines that all begin an object: one that does not, such as null, may crash Arrow (its issue 47409)."""
+    """A file of lines that all begin an object, none nested deeply: others may crash Arrow (null: its issue 47409)."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._before = b"\n"
+        self._nested = NestedLines()
 
     def readable(self) -> bool:
         return True
@@ -164,6 +166,10 @@ class _Objects(io.RawIOBase):
         # Counting is fast, and lines seldom begin otherwise.
         if lines.count(b"\n") != lines.count(b"\n{") and _ODD.search(lines):
             raise pa.ArrowInvalid("a line is no object")
+        try:
+            self._nested.see(read)
+        except InputError as error:
+            raise pa.ArrowInvalid(str(error)) from error
         self._before = b"\n" if not lines[lines.rfind(b"\n") + 1 :].strip() else b""
         return len(read)
 

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 
 from onlooker.columns import Columns, feature_columns, time_columns
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors
-from onlooker.formats.parquet_headers import check_footer
+from onlooker.formats.format import arrow_errors, arrow_file
+from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import open_streamed
 from onlooker.frames import tell_times
@@ -29,9 +29,9 @@ class ParquetSource:
         import pyarrow.parquet as pq
 
         self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
             self._metadata, self._schema = file.metadata, _as_text(file.schema_arrow)
-            check_footer(path, file.schema)
+        self._footer = Footer(path, self._metadata)
         self.names: list[str] = self._schema.names
         self._checked: set[tuple[str | int, ...]] = set()
 
@@ -43,10 +43,10 @@ class ParquetSource:
         names = feature_columns(self._schema, columns)[0] if named is None else named
         wanted = list(dict.fromkeys([*columns.keys, *names]))
         # Once as columns and once as rows.
-        check_memory(2 * 8 * self._metadata.num_rows * len(wanted) + text_entries(self._metadata, wanted))
+        check_memory(2 * 8 * self._metadata.num_rows * len(wanted) + text_entries(self._footer, wanted))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
-        check_size(self.path, self._metadata, [*wanted, *times])
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self._metadata) as file:
+        check_size(self._footer, [*wanted, *times])
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self._metadata) as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
                 table = file.read(columns=[*keys, *times])
@@ -61,7 +61,7 @@ class ParquetSource:
     def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Some columns as Arrow record batches."""
         if (*names, rows) not in self._checked:
-            check_size(self.path, self._metadata, names, rows)
+            check_size(self._footer, names, rows)
             self._checked.add((*names, rows))
         with arrow_errors("Parquet"), open_streamed(self.path, self._metadata) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.

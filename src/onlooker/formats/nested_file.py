@@ -11,9 +11,9 @@ import numpy as np
 
 from onlooker.columns import check_columns, check_once
 from onlooker.formats import lists
-from onlooker.formats.format import arrow_errors
+from onlooker.formats.format import arrow_errors, arrow_file
 from onlooker.formats.nested_metadata import names_and_categories
-from onlooker.formats.parquet_headers import check_footer
+from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
 from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
 from onlooker.log import BanditLog
@@ -39,9 +39,8 @@ class NestedFile:
         import pyarrow.parquet as pq
 
         self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(path) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
             self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
-            check_footer(path, leaves)
         rounds = "round" if round is None and "round" in schema.names else round
         ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
         self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)
@@ -53,7 +52,9 @@ class NestedFile:
         self.names, self.categories = names_and_categories(schema.metadata or {})
         leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{arms}."))
         groups = range(self.metadata.num_row_groups)
-        self.values = [self.metadata.row_group(i).column(leaf).num_values for i in groups]
+        with arrow_errors("Parquet"):
+            self._footer = Footer(path, self.metadata)
+            self.values = [chunk.num_values for (chunk,) in self._footer.chunks([leaf])]
         """Feature values in every row group."""
         self._checked: set[int] = set()
         self._firsts = np.cumsum([0, *(self.metadata.row_group(i).num_rows for i in groups)])
@@ -62,8 +63,8 @@ class NestedFile:
         """The log, and what each round belongs to."""
         # Beside the features themselves, the group in hand: its values and their nesting levels.
         features = self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0))
-        check_memory(features + text_entries(self.metadata, self.columns.names))
-        check_size(self.path, self.metadata, self.columns.names)
+        check_memory(features + text_entries(self._footer, self.columns.names))
+        check_size(self._footer, self.columns.names)
         with arrow_errors("Parquet"):
             groups = RowGroups(self.path, self.metadata, self.columns)
             rounds = self._timed(assemble(groups, sum(self.values), self.dtype), 0)
@@ -104,7 +105,7 @@ class NestedFile:
     def check(self, n_rounds: int) -> None:
         """Refuse a file of which so many rounds at a time would not fit."""
         if n_rounds not in self._checked:
-            check_size(self.path, self.metadata, self.columns.names, n_rounds)
+            check_size(self._footer, self.columns.names, n_rounds)
             self._checked.add(n_rounds)
 
     def neighbours(self, n_values: int) -> Iterator[range]:
@@ -126,7 +127,7 @@ class NestedFile:
         """Read some row groups; the file is opened anew, so that threads can read side by side."""
         import pyarrow.parquet as pq
 
-        with arrow_errors("Parquet"), pq.ParquetFile(self.path, metadata=self.metadata) as file:
+        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self.metadata) as file:
             table = file.read_row_groups(list(groups), columns=self.columns.names, use_threads=False)
         first = int(self._firsts[groups.start])
         return self._timed(Rounds.of_table(table, self.columns, first), first)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from onlooker.errors import InputError
+from onlooker.json_input import parsed
 from onlooker.log import BanditLog
 
 _VERSION = 1
@@ -25,9 +26,9 @@ def names_and_categories(metadata: dict[bytes, bytes]) -> tuple[list[str] | None
     if _KEY not in metadata:
         return None, None
     try:
-        document = json.loads(metadata[_KEY])
+        document = parsed(metadata[_KEY])
         version, names, categories = document["format"], document["feature_names"], document.get("categories")
-    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputError("has damaged metadata under 'onlooker': write it again") from error
     if version != _VERSION:
         raise InputError(f"has format {str(version)[:20]!r}, this onlooker reads {_VERSION}: install a newer one")

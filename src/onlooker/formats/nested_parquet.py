@@ -18,7 +18,7 @@ import numpy as np
 from onlooker.categories import Encoded
 from onlooker.formats import lists
 from onlooker.formats.aligning import aligned
-from onlooker.formats.format import Format, arrow_errors, named, split_log
+from onlooker.formats.format import Format, arrow_errors, arrow_file, named, split_log
 from onlooker.formats.long import id_array
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.nested_metadata import metadata_of
@@ -34,7 +34,9 @@ def recognises(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     with arrow_errors("Parquet"):
-        return any(lists.is_list(kind) and lists.is_list(kind.value_type) for kind in pq.read_schema(path).types)
+        return any(
+            lists.is_list(kind) and lists.is_list(kind.value_type) for kind in pq.read_schema(arrow_file(path)).types
+        )
 
 
 def read(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import RATIO
-from onlooker.formats.format import arrow_errors
-from onlooker.formats.parquet_headers import page_sizes
+from onlooker.formats.format import arrow_errors, arrow_file
+from onlooker.formats.parquet_headers import Footer, page_sizes
 from onlooker.memory_limit import check_memory, limit_in_force
 
 _FLOOR = 1 << 28
@@ -23,56 +23,58 @@ _SHORT = 64
 """Letters up to which a text takes no more than what is reckoned for it anyway."""
 
 
-def check_size(path: Path, metadata: Any, names: Sequence[str], rows: int | None = None) -> None:
+def check_size(footer: Footer, names: Sequence[str], rows: int | None = None) -> None:
     """Refuse columns that would not fit: pages, row groups that are beyond all measure, and texts in `rows` rows."""
     with arrow_errors("Parquet"):
-        leaves = _leaves(metadata, names)
-        groups = [
-            [metadata.row_group(i).column(j) for j in (*leaves.texts, *leaves.others)]
-            for i in range(metadata.num_row_groups)
-        ]
-        chunks = [chunk for group in groups for chunk in group]
+        leaves = _leaves(footer.metadata, names)
         if limit_in_force() is not None:
-            _check_pages(path, chunks)
-        _check_growth(chunks)
-        for group in groups:
-            unpacked = 8 * sum(chunk.num_values for chunk in group)
-            if unpacked > RATIO * sum(chunk.total_compressed_size for chunk in group):
+            _check_pages(footer, leaves)
+        packed = footer.path.stat().st_size
+        groups = [8 * sum(counts) for counts in _counts(footer, leaves)]
+        _check_growth(sum(groups), packed)
+        for unpacked in groups:
+            if unpacked > RATIO * packed:
                 check_memory(3 * unpacked)
-        texts = [group[k] for group in groups for k in range(len(leaves.texts))]
-        if _may_be_long(texts, rows or metadata.num_rows):
-            _check_texts(path, metadata, list(leaves.texts.values()), rows)
+        texts = [leaf.path for leaf in leaves.values() if leaf.physical_type == _TEXT]
+        if texts and _may_be_long(footer.metadata, rows or footer.metadata.num_rows):
+            _check_texts(footer, texts, rows)
 
 
-def text_entries(metadata: Any, names: Sequence[str]) -> int:
+def text_entries(footer: Footer, names: Sequence[str]) -> int:
     """Bytes that Python takes for the texts in some columns, short as they are."""
     with arrow_errors("Parquet"):
-        leaves = _leaves(metadata, names).texts
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        return _ENTRY * int(sum(group.column(j).num_values for group in groups for j in leaves))
+        leaves = _leaves(footer.metadata, names)
+        texts = {j: leaf for j, leaf in leaves.items() if leaf.physical_type == _TEXT}
+        return _ENTRY * sum(map(sum, _counts(footer, texts)))
 
 
-class _Leaves(NamedTuple):
-    """Leaves of the columns that are read: their places among all, and the names of those that hold texts."""
-
-    texts: dict[int, str]
-    others: list[int]
-
-
-def _leaves(metadata: Any, names: Sequence[str]) -> _Leaves:
+def _leaves(metadata: Any, names: Sequence[str]) -> dict[int, Any]:
+    """Leaves of the columns that are read, by their places among all."""
     # By the file's schema, which is what Arrow reads by, not by what each chunk says of itself.
-    wanted = {}
-    for j in range(len(metadata.schema)):
-        leaf = metadata.schema.column(j)
-        if any(leaf.path == name or leaf.path.startswith(f"{name}.") for name in names):
-            wanted[j] = leaf
-    texts = {j: leaf.path for j, leaf in wanted.items() if leaf.physical_type == _TEXT}
-    return _Leaves(texts, [j for j in wanted if j not in texts])
+    wanted, schema = set(names), metadata.schema
+    leaves = {j: schema.column(j) for j in range(len(schema))}
+    return {j: leaf for j, leaf in leaves.items() if not wanted.isdisjoint(_columns_of(leaf.path))}
 
 
-def _check_growth(chunks: Sequence[Any]) -> None:
+def _columns_of(path: str) -> Iterator[str]:
+    """Names that the column of a leaf may have: it may lie within one, and names may have dots in them."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
+def _counts(footer: Footer, leaves: dict[int, Any]) -> Iterator[list[int]]:
+    """Values of the leaves in every row group: one a row, but for lists, of which each has as many as its file says."""
+    lists = [j for j, leaf in leaves.items() if leaf.max_repetition_level]
+    flat = len(leaves) - len(lists)
+    chunks = footer.chunks(lists) if lists else []
+    for i in range(footer.metadata.num_row_groups):
+        rows = footer.metadata.row_group(i).num_rows
+        yield [flat * rows, *(chunk.num_values for chunk in (chunks[i] if lists else ()))]
+
+
+def _check_growth(unpacked: int, packed: int) -> None:
     """Refuse values without end: the same one any number of times takes a few bytes, but hours to go through."""
-    unpacked, packed = 8 * sum(one.num_values for one in chunks), sum(one.total_compressed_size for one in chunks)
     if unpacked > max(_FLOOR, 5 * RATIO * packed):
         raise InputError(
             f"holds {unpacked / 1e6:,.0f} MB of values in {packed / 1e6:,.1f} MB, which is beyond any ordinary log: "
@@ -80,10 +82,10 @@ def _check_growth(chunks: Sequence[Any]) -> None:
         )
 
 
-def _check_pages(path: Path, chunks: Sequence[Any]) -> None:
+def _check_pages(footer: Footer, leaves: Iterable[int]) -> None:
     """No page unpacks to more than there is room for, whatever the file says of itself elsewhere."""
-    with open(path, "rb") as file:
-        for chunk in chunks:
+    with open(footer.path, "rb") as file:
+        for chunk in chain.from_iterable(footer.chunks(list(leaves))):
             start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
             if start is None or start < 0 or chunk.total_compressed_size < 0:
                 raise InputError("cannot be read as Parquet (a column has no proper place): write it again")
@@ -95,9 +97,9 @@ def _check_pages(path: Path, chunks: Sequence[Any]) -> None:
                 check_memory(2 * size)
 
 
-def _may_be_long(chunks: Sequence[Any], rows: int) -> bool:
+def _may_be_long(metadata: Any, rows: int) -> bool:
     """Whether texts could take more than was reckoned for them: one in a dictionary may stand for any number."""
-    longest = max((one.total_uncompressed_size for one in chunks), default=0)
+    longest = max((metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)), default=0)
     if longest <= _SHORT:
         return False
     try:
@@ -107,13 +109,13 @@ def _may_be_long(chunks: Sequence[Any], rows: int) -> bool:
     return False
 
 
-def _check_texts(path: Path, metadata: Any, texts: Sequence[str], rows: int | None) -> None:
+def _check_texts(footer: Footer, texts: Sequence[str], rows: int | None) -> None:
     """Texts as numbers of entries of a dictionary, their lengths summed up: `rows` rows at a time, or all of them."""
     import pyarrow.parquet as pq
 
     held = total = 0
     roots = list(dict.fromkeys(name.partition(".")[0] for name in texts))
-    with pq.ParquetFile(path, metadata=metadata, read_dictionary=list(texts)) as file:
+    with pq.ParquetFile(arrow_file(footer.path), metadata=footer.metadata, read_dictionary=list(texts)) as file:
         known = set(file.schema_arrow.names)
         columns = [name for name in {*texts, *roots} if name in known]
         for batch in file.iter_batches(batch_size=min(_ROWS, rows or _ROWS), columns=columns):

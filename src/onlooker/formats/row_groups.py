@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from onlooker.errors import InputError
 from onlooker.formats import lists
+from onlooker.formats.format import arrow_file
 from onlooker.threads import ordered_map
 from onlooker.types import Features, Ids, Index
 
@@ -105,7 +106,7 @@ class RowGroups:
         """Read row group `i`; the file is opened anew, so that threads can read side by side."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self._path, metadata=self._metadata) as file:
+        with pq.ParquetFile(arrow_file(self._path), metadata=self._metadata) as file:
             table = file.read_row_group(i, columns=self._columns.names, use_threads=False)
         return Rounds.of_table(table, self._columns, self._first_round[i])
 
@@ -114,7 +115,7 @@ def open_streamed(path: Path, metadata: Any) -> Any:
     """A Parquet file, opened so that a large row group is not read at once."""
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path, metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
+    return pq.ParquetFile(arrow_file(path), metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
 
 
 def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any]) -> Rounds:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -18,6 +17,7 @@ from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
 from onlooker.formats.times import falls, time_order
+from onlooker.json_input import parsed
 from onlooker.log import BanditLog
 from onlooker.moments import tell_falls
 
@@ -70,11 +70,11 @@ def read(
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    text = as_text(line)
+    as_text(line)
     try:
-        event = json.loads(text)
-    except RecursionError as error:
-        raise InputError("is nested too deeply: an event has its arms two levels down") from error
+        event = parsed(line)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(f"is not JSON ({str(error)[:80]}): write one event a line") from error
     if not isinstance(event, dict):
@@ -114,17 +114,14 @@ class _Events:
         self.rounds.end_round(number, pick)
 
     def _take_features(self, number: int, context: dict[str, Any], arms: list[Any]) -> None:
-        try:
-            self._shared.add(context)
-            for k, arm in enumerate(arms):
-                if not isinstance(arm, dict):
-                    raise InputError(f"has an arm {k} that is no object: describe every arm by its features")
-                self._arms.add(arm)
-                if arm.get("_tag") is not None:
-                    self.rounds.arm_ids.append(str(arm["_tag"]))
-                self.rounds.arms.end_row(number)
-        except RecursionError as error:
-            raise InputError("is nested too deeply: features are two levels down") from error
+        self._shared.add(context)
+        for k, arm in enumerate(arms):
+            if not isinstance(arm, dict):
+                raise InputError(f"has an arm {k} that is no object: describe every arm by its features")
+            self._arms.add(arm)
+            if arm.get("_tag") is not None:
+                self.rounds.arm_ids.append(str(arm["_tag"]))
+            self.rounds.arms.end_row(number)
 
 
 def _pick(event: dict[str, Any], n_arms: int) -> int:

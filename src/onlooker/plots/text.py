@@ -1,12 +1,6 @@
 """Text that is safe to show: names come from other people's data."""
 
-import re
-
-_UNSHOWABLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters: XML forbids most of them
-    "\u202a-\u202e\u2066-\u2069"  # bidirectional overrides: they reorder the text that follows them
-    "\ud800-\udfff\ufffe\uffff]"  # lone surrogates and noncharacters: UTF-8 or XML cannot hold them
-)
+from onlooker.one_line import safe
 
 
 def showable(text: str) -> str:
@@ -17,7 +11,7 @@ def showable(text: str) -> str:
     >>> showable("caf\u00e9 \u202ederit")
     'café �derit'
     """
-    return _UNSHOWABLE.sub("\ufffd", text)
+    return safe(text, "\ufffd")
 
 
 def one_line(text: str, limit: int) -> str:

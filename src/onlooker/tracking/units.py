@@ -115,7 +115,8 @@ def feature_sizes(log: BanditLog) -> Vector:
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
     # What differs in its last digits only was meant to be the same.
-    varies = squares > len(log.features) * (1e-12 * most) ** 2
+    # So was what is too small for its fourth power.
+    varies = (squares > len(log.features) * (1e-12 * most) ** 2) & (fourths > 0)
     return np.sqrt(np.divide(fourths, squares, out=np.zeros_like(squares), where=varies))
 
 
