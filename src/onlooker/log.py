@@ -16,7 +16,7 @@ from onlooker.frames import Parts
 from onlooker.log_checks import as_features, as_ids, as_index, as_names, check_finite, check_rounds
 from onlooker.types import Features, Ids, Index
 
-_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "categories")
+_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "times", "categories")
 
 
 class BanditLog:
@@ -32,6 +32,8 @@ class BanditLog:
         Shape (N,): position of the pick within its round.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
+    times
+        Time of each round, in any unit, where it is known.
     categories
         All levels of every column that became one-hot features, the reference level first; see `from_frame`.
 
@@ -66,6 +68,8 @@ class BanditLog:
     """One id per round, or None."""
     arm_ids: Ids | None
     """One id per row, or None."""
+    times: Ids | None
+    """Time of each round, or None; tables that were ordered by a column have that."""
     categories: Categories | None
     """Levels of every category by its column, the reference first, or None."""
 
@@ -78,6 +82,7 @@ class BanditLog:
         feature_names: Sequence[str] | None = None,
         round_ids: ArrayLike | None = None,
         arm_ids: ArrayLike | None = None,
+        times: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         rows = as_features(features)
@@ -94,6 +99,7 @@ class BanditLog:
             names,
             as_ids(round_ids, len(picks), "round_ids"),
             as_ids(arm_ids, len(rows), "arm_ids"),
+            as_ids(times, len(picks), "times"),
             as_categories(categories, names),
         )
 
@@ -217,6 +223,7 @@ class BanditLog:
             names,
             parts.round_ids,
             parts.arm_ids,
+            parts.times,
             as_categories(parts.categories, names),
         )
 
@@ -278,6 +285,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[start:stop],
             None if self.arm_ids is None else self.arm_ids[first:last],
+            None if self.times is None else self.times[start:stop],
             self.categories,
         )
 
@@ -292,6 +300,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[rounds],
             None if self.arm_ids is None else self.arm_ids[rows],
+            None if self.times is None else self.times[rounds],
             self.categories,
         )
 
@@ -327,7 +336,7 @@ def finite_log(features: Features, offsets: Index, chosen: Index) -> BanditLog:
     """
     bounds, picks = as_index(offsets, "offsets"), as_index(chosen, "chosen")
     check_rounds(len(features), bounds, picks)
-    return _restore(features, bounds, picks, None, None, None, None)
+    return _restore(features, bounds, picks, None, None, None, None, None)
 
 
 def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from onlooker.frames import arrow_table
 from onlooker.log import BanditLog, as_log
 from onlooker.log_checks import as_names
 from onlooker.one_line import one_line, shown
+from onlooker.parts import Parts
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
@@ -145,7 +146,7 @@ class LinearPolicy:
         encoding = Encoding.of(self)
         return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
 
-    def positions(self, log: BanditLog) -> Index:
+    def positions(self, log: BanditLog | Parts) -> Index:
         """Where theta has each of the log's features: by name where both have names, else by position."""
         if self.feature_names is not None and log.feature_names is not None:
             where = {name: position for position, name in enumerate(self.feature_names)}
@@ -189,7 +190,7 @@ class LinearPolicy:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
-        document = read_document(path, SCHEMA, "policy file", writer="LinearPolicy.save")
+        document = read_document(path, [SCHEMA], "policy file", writer="LinearPolicy.save")
         names, categories = document.get("feature_names"), document.get("categories")
         try:
             theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")

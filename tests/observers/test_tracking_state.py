@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker import UCB, BanditLog, Environment, EpsilonGreedy, InputError, LinUCB, TrackingObserver, simulate
+from onlooker.documents import sealed
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +175,16 @@ def test_damaged_states_are_refused_in_one_line(document, tmp_path, change):
     damaged = copy.deepcopy(document)
     change(damaged)
     refused(tmp_path / "state.json", json.dumps(damaged))
+    # Nor does a digest that is made again help.
+    del damaged["digest"]
+    refused(tmp_path / "state.json", resealed(damaged))
+
+
+def resealed(document):
+    try:
+        return sealed(document)
+    except ValueError:
+        return json.dumps(document)
 
 
 def test_what_is_no_state_is_refused(document, tmp_path):
@@ -186,7 +197,8 @@ def test_what_is_no_state_is_refused(document, tmp_path):
         "[" * 100_000,
         '{"schema": "onlooker.tracking/1"}',
         json.dumps({**document, "schema": "onlooker.policy/1"}),
-        json.dumps({**document, "schema": "onlooker.tracking/2"}),
+        json.dumps({**document, "schema": "onlooker.tracking/3"}),
+        '{"schema": "onlooker.tracking/2"}',
         whole.replace('"follower": {', '"follower": ' + '{"a": ' * 500 + "1" + "}" * 500 + ', "b": {'),
     ):
         refused(tmp_path / "state.json", text)

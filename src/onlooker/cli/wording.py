@@ -20,6 +20,7 @@ _PASSED = {
     "memory_limit is": "--memory-limit is",
     "loss 'zero_one'": "--loss zero_one",
     "loss='softmax'": "--loss softmax",
+    "repeated='follow'": "--repeated follow",
 }
 
 

@@ -185,5 +185,6 @@ def joined(logs: Sequence[BanditLog]) -> BanditLog:
         feature_names=first.feature_names,
         round_ids=None if first.round_ids is None else np.concatenate([log.round_ids for log in logs]),
         arm_ids=None if first.arm_ids is None else np.concatenate([log.arm_ids for log in logs]),
+        times=None if first.times is None else np.concatenate([log.times for log in logs]),
         categories=first.categories,
     )

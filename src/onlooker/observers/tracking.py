@@ -6,19 +6,20 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from onlooker import ragged
 from onlooker.checks import as_number, counted
-from onlooker.documents import read_document, within
+from onlooker.documents import check_seal, read_document, sealed, within
 from onlooker.errors import (
     InputError,
     NoFamilyFitsWarning,
     NoPreferenceWarning,
     OneArmRoundsWarning,
     OnlookerWarning,
+    RepeatedRoundsWarning,
     TooFewRoundsWarning,
 )
 from onlooker.files import write_text
@@ -27,19 +28,25 @@ from onlooker.observers.base import Observer
 from onlooker.observers.summary import coefficients
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.one_line import one_line, shown
-from onlooker.parts import Parts, parts_of
+from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.threads import ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
 from onlooker.tracking.follower import in_units
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
+from onlooker.tracking.recognition import Looked, followed_rounds, look
+from onlooker.tracking.seen import Seen
 from onlooker.tracking.variation import untold
 from onlooker.trouble import about_collinearity
 from onlooker.types import Matrix, Progress, Vector
 
-SCHEMA = "onlooker.tracking/1"
+SCHEMA = "onlooker.tracking/2"
 """Written into every saved state; a file with another one is refused."""
+FIRST_SCHEMA = "onlooker.tracking/1"
+"""Of release 0.1: without a digest, and without a record of the rounds that were followed."""
+REPEATED = ("skip", "follow")
+"""What `partial_fit` does with rounds that were followed before."""
 
 MISFIT = 0.035
 """Beyond this mean distance between predicted and observed shares, and four of its errors, no family is said to fit.
@@ -89,6 +96,9 @@ class TrackingObserver(Observer):
         are. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
+    n_skipped_, n_unknown_
+        Rounds of the last `partial_fit` that were skipped, since they had been followed before; and rounds that a state
+        of release 0.1 followed without keeping a record of them, so that they are not recognised.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -107,6 +117,14 @@ class TrackingObserver(Observer):
     >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log[2500:])
     >>> bool((parts.theta_ == observer.theta_).all())
     True
+
+    A log that grew can be given as a whole: what was followed before is recognised.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True):
+    ...     parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log)
+    >>> bool((parts.theta_ == observer.theta_).all()), parts.n_skipped_
+    (True, 2500)
     """
 
     covariance_: Matrix
@@ -119,6 +137,8 @@ class TrackingObserver(Observer):
     settled_round_: int | None
     n_rounds_: int
     n_choices_: int
+    n_skipped_: int
+    n_unknown_: int
     warnings_: tuple[str, ...]
 
     def __init__(
@@ -139,20 +159,30 @@ class TrackingObserver(Observer):
         result; `progress` is told of logs in memory only.
         """
         monitor = self._fresh(log)
-        for part in parts_of(log):
-            monitor.watch(part, None if isinstance(log, Parts) else progress)
-        return self._learn(monitor)
+        seen = Seen().after(followed_rounds(log, monitor, progress=progress))
+        return self._learn(monitor, seen, named=(log.feature_names, log.categories))
 
-    def partial_fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
-        """Go on with the rounds after those seen so far; the result is that of one fit to all of them."""
+    def partial_fit(self, log: BanditLog | Parts, *, repeated: str = "skip", progress: Progress | None = None) -> Self:
+        """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
+
+        Rounds that were followed before are skipped, with a `RepeatedRoundsWarning`: those of a log that grew, or of
+        one that comes again. Rounds that are older than the last one followed are refused. `repeated="follow"` follows
+        all rounds as new ones. After an error the observer is as it was before.
+        """
+        if repeated not in REPEATED:
+            raise InputError(f"repeated is {repeated!r}: use {' or '.join(map(repr, REPEATED))}")
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
-        for part in parts_of(log):
-            places = self.policy_.positions(part)
-            moved = (places != np.arange(len(places))).any()
-            same = BanditLog(part.features[:, np.argsort(places)], part.offsets, part.chosen) if moved else part
-            self._monitor.watch(same, None if isinstance(log, Parts) else progress)
-        return self._learn(self._monitor)
+        places = self.policy_.positions(log if isinstance(log, Parts) else as_log(log))
+        looked = look(log, places, self._seen) if repeated == "skip" else Looked()
+        if looked.known or (self._seen.unknown and not self._seen.logs):
+            warnings.warn(RepeatedRoundsWarning(_about(looked, self._seen.unknown)), stacklevel=2)
+        if looked.is_all:
+            self.n_skipped_ = looked.known
+            return self
+        monitor = self._monitor.copy()
+        rounds = followed_rounds(log, monitor, places, looked, self.policy_.feature_names, progress)
+        return self._learn(monitor, self._seen.after(rounds), looked.known, self._named)
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
@@ -211,38 +241,62 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
+        try:
+            document = self._document()
+            text = sealed(document)
+            # What would not load, or as something else, does not replace a good state.
+            kept = TrackingObserver._of(json.loads(text))
+            if kept._document() != document:  # noqa: SLF001  of its own class
+                raise ValueError("it would load as another")
+        except _DAMAGED as error:
+            raise InputError(f"{shown(path)}: the state cannot be kept ({one_line(error)}): fit again") from error
+        write_text(path, text)
+
+    def _document(self) -> dict[str, Any]:
         names, categories = self.policy_.feature_names, self.policy_.categories
-        document = {
+        return {
             "schema": SCHEMA,
             "feature_names": None if names is None else list(names),
-            "categories": None if categories is None else dict(categories),
+            "categories": None if categories is None else {name: list(levels) for name, levels in categories.items()},
             "automatic": self.exploration == "auto",
             "monitor": self._monitor.to_dict(),
+            "seen": self._seen.to_dict(),
         }
-        write_text(path, json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TrackingObserver:
-        """Give back an observer that `save` wrote. Nothing in the file is run."""
-        document = read_document(path, SCHEMA, "tracking state", writer="TrackingObserver.save")
+        """Give back an observer that `save` wrote. Nothing in the file is run; one that was changed is refused."""
+        document = read_document(path, [SCHEMA, FIRST_SCHEMA], "tracking state", writer="TrackingObserver.save")
         try:
-            with within("monitor"):
-                monitor = Monitor.from_dict(document["monitor"])
-            observer = cls(
-                exploration="auto" if document["automatic"] else monitor.families[0],
-                ridge=monitor.ridge,
-                checkpoints=monitor.checkpoints,
-            )
-            observer._named = (document["feature_names"], document["categories"])
-            with warnings.catch_warnings():
-                # They were given when the state was saved, and are in `warnings_`.
-                warnings.simplefilter("ignore", OnlookerWarning)
-                return observer._learn(monitor)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            return cls._of(document)
+        except _DAMAGED as error:
             reason = one_line(error, 200)
             raise InputError(
-                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it anew"
+                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it again, or begin a new one"
             ) from error
+
+    @classmethod
+    def _of(cls, document: dict[str, Any]) -> TrackingObserver:
+        if document["schema"] == SCHEMA:
+            check_seal(document)
+        with within("monitor"):
+            monitor = Monitor.from_dict(document["monitor"])
+        with within("seen"):
+            is_first = document["schema"] == FIRST_SCHEMA
+            seen = Seen(unknown=monitor.follower.n_rounds) if is_first else Seen.from_dict(document["seen"])
+        if seen.n_rounds != monitor.follower.n_rounds:
+            raise ValueError(f"{monitor.follower.n_rounds} rounds were followed, but {seen.n_rounds} recorded")
+        if document["automatic"] is not (monitor.families == list(FAMILIES)):
+            raise ValueError("other families were compared than was asked for")
+        observer = cls(
+            exploration="auto" if document["automatic"] else monitor.families[0],
+            ridge=monitor.ridge,
+            checkpoints=monitor.checkpoints,
+        )
+        with warnings.catch_warnings():
+            # They were given when the state was saved, and are in `warnings_`.
+            warnings.simplefilter("ignore", OnlookerWarning)
+            return observer._learn(monitor, seen, named=(document["feature_names"], document["categories"]))
 
     def _fresh(self, log: BanditLog | Parts) -> Monitor:
         automatic = isinstance(self.exploration, str) and self.exploration == "auto"
@@ -251,7 +305,6 @@ class TrackingObserver(Observer):
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
         if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
-        self._named = (log.feature_names, log.categories)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
             ridge=as_number(self.ridge, "ridge", least=1e-9, most=1e9),
@@ -259,10 +312,22 @@ class TrackingObserver(Observer):
             checkpoints=as_checkpoints(self.checkpoints),
         )
 
-    def _learn(self, monitor: Monitor) -> Self:
+    def _learn(self, monitor: Monitor, seen: Seen, n_skipped: int = 0, named: tuple[Any, Any] = (None, None)) -> Self:
+        """Take over what was found: all of it or, should anything fail on the way, nothing."""
+        before = dict(self.__dict__)
+        try:
+            self._monitor, self._seen, self._named = monitor, seen, named
+            self.n_skipped_, self.n_unknown_ = n_skipped, seen.unknown
+            self._take(monitor)
+            self._warn(list(self._findings(monitor)), stacklevel=3)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _take(self, monitor: Monitor) -> None:
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
-        self._monitor = monitor
         constant, tangled = untold(monitor.information)
         self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
         self.covariance_ = follower.covariance
@@ -277,8 +342,6 @@ class TrackingObserver(Observer):
         self.settled_round_ = settled_round(follower.path if ended else steps, follower.units)
         self.n_rounds_ = follower.n_rounds
         self.n_choices_ = follower.n_choices
-        self._warn(list(self._findings(monitor)), stacklevel=3)
-        return self
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
         follower, d = monitor.follower, monitor.n_features
@@ -318,3 +381,26 @@ class TrackingObserver(Observer):
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )
+
+
+_DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What goes wrong where a state is not what `save` writes."""
+
+
+def _about(looked: Looked, unknown: int) -> str:
+    """What to know of rounds that come again."""
+    if not looked.known:
+        return (
+            f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log "
+            "hold some of them, they count twice; give it new rounds only"
+        )
+    if looked.is_all:
+        return (
+            f"nothing is new: {_all(looked.known)} of the log were followed before, and are skipped; should they be "
+            "new rounds that are the same, pass repeated='follow'"
+        )
+    return f"the first {counted(looked.known, 'round')} of the log were followed before, and are skipped"
+
+
+def _all(n_rounds: int) -> str:
+    return "the one round" if n_rounds == 1 else f"all {n_rounds} rounds"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,6 +121,11 @@ class Follower:
         self.chance = _added(self.chance, chances)
         self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
 
+    def copy(self) -> Follower:
+        """Another one that knows the same: what it is shown does not change this one."""
+        belief = self.belief._replace(**{name: array.copy() for name, array in self.belief._asdict().items()})
+        return replace(self, belief=belief, tally=self.tally.copy(), path=list(self.path))
+
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
         turn = self._turn()
@@ -192,6 +199,22 @@ class Follower:
             **{name: getattr(self, name) for name in _COUNTS},
         }
 
+    def check(self) -> None:
+        """Refuse what contradicts itself: values that no log has made."""
+        rounds = [one.n_rounds for one in self.path]
+        predicted, picked, variance, checked = np.moveaxis(self.tally, 1, 0)
+        slack = 1e-9 * max(self.n_rounds, 1)
+        if self.n_choices > self.n_rounds:
+            raise ValueError(f"{self.n_choices} of {self.n_rounds} rounds offered a choice")
+        if not _is_rising(rounds) or (rounds and rounds[-1] > self.n_rounds):
+            raise ValueError("the path is not in order, or longer than what was followed")
+        if (np.maximum(predicted, picked) > checked + slack).any() or (variance > checked + slack).any():
+            raise ValueError("more was predicted or picked than there were rounds")
+        if checked.sum() > self.n_choices or (checked % 1).any() or (picked % 1).any():
+            raise ValueError("other rounds were checked than were followed")
+        if not (-slack <= self.lapses <= self.n_choices + slack and max(self.evidence, self.chance) <= slack):
+            raise ValueError("a share or a probability is above 1")
+
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
         """Give back what `to_dict` was made of."""
@@ -230,6 +253,10 @@ class Follower:
             chance=as_number(values["chance"], "chance"),
             lapses=as_number(values["lapses"], "lapses"),
         )
+
+
+def _is_rising(values: Sequence[int]) -> bool:
+    return all(before < later for before, later in pairwise(values))
 
 
 def in_units(features: Features, units: Vector) -> Features:
