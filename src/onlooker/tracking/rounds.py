@@ -145,6 +145,11 @@ class Rounds:
             times=Run.of(log.times),
         )
 
+    @property
+    def marks(self) -> Prints:
+        """What tells a round from all others: its id, or all of it."""
+        return self.prints if self.names is None else self.names
+
     @classmethod
     def joined(cls, parts: Sequence[Rounds]) -> Rounds:
         """Parts of a log, one after the other."""
