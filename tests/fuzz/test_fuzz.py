@@ -55,7 +55,10 @@ def test_any_bytes(name, folder):
     any_bytes()
 
 
-@pytest.mark.parametrize(("name", "schema"), [("policy", "onlooker.policy/1"), ("state", "onlooker.tracking/1")])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("policy", "onlooker.policy/1"), ("state", "onlooker.tracking/1"), ("state", "onlooker.tracking/2")],
+)
 def test_any_document(name, schema, folder):
     @settings(max_examples=60, database=None)
     @given(st.dictionaries(st.sampled_from(["theta", "feature_names", "categories", "monitor", "automatic"]), JSON))

@@ -279,6 +279,8 @@ class TrackingObserver(Observer):
     def _of(cls, document: dict[str, Any]) -> TrackingObserver:
         if document["schema"] == SCHEMA:
             check_seal(document)
+        elif "digest" in document or "seen" in document:
+            raise ValueError("it was not written by release 0.1, as its schema says")
         with within("monitor"):
             monitor = Monitor.from_dict(document["monitor"])
         with within("seen"):
