@@ -109,6 +109,15 @@ def test_a_day_out_of_order_is_refused(log):
         assert known(following(rounds[:1001]), rounds[1001:]) == 0
 
 
+def test_rounds_of_one_day_that_come_again_are_refused():
+    rounds = played(1500)
+    days = BanditLog(rounds.features, rounds.offsets, rounds.chosen, times=np.arange(1500) // 100)
+    seen = following(days[:1390])
+    assert known(seen, days[1390:]) == 0
+    with pytest.raises(InputError, match="followed before, but not in this place"):
+        known(seen, days[1300:1380][np.r_[40:80, 0:40]])
+
+
 def test_ids_that_begin_again_in_every_log_are_refused_unless_times_go_on():
     rounds, ids = played(), np.arange(1000)
 
@@ -143,6 +152,18 @@ def test_features_in_another_order_or_precision_are_the_same_rounds():
     turned = BanditLog(exact.features[:, [2, 0, 1]], rounds.offsets, rounds.chosen)
     assert look(turned, np.array([2, 0, 1]), following(rounds)).known == 300
     assert look(exact, PLACES, following(rounds)).known == 300
+
+
+def test_logs_with_and_without_ids_are_not_compared():
+    rounds = played(300)
+    numbered = BanditLog(rounds.features, rounds.offsets, rounds.chosen, round_ids=np.arange(300))
+    with pytest.raises(InputError, match="have ids, but none of those followed last has"):
+        known(following(rounds), numbered)
+    with pytest.raises(InputError, match="have no ids, but those followed last have"):
+        known(following(numbered), rounds)
+    # Followed all the same, the last ones count.
+    assert known(following(rounds, numbered), numbered) == 300
+    assert known(following(numbered, rounds), rounds) == 300
 
 
 def test_what_is_kept_does_not_grow():

@@ -182,7 +182,8 @@ class TrackingObserver(Observer):
             return self
         monitor = self._monitor.copy()
         rounds = followed_rounds(log, monitor, places, looked, self.policy_.feature_names, progress)
-        return self._learn(monitor, self._seen.after(rounds), looked.known, self._named)
+        named = self.policy_.feature_names, self.policy_.categories
+        return self._learn(monitor, self._seen.after(rounds), looked.known, named)
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
@@ -318,20 +319,20 @@ class TrackingObserver(Observer):
         """Take over what was found: all of it or, should anything fail on the way, nothing."""
         before = dict(self.__dict__)
         try:
-            self._monitor, self._seen, self._named = monitor, seen, named
+            self._monitor, self._seen = monitor, seen
             self.n_skipped_, self.n_unknown_ = n_skipped, seen.unknown
-            self._take(monitor)
+            self._take(monitor, named)
             self._warn(list(self._findings(monitor)), stacklevel=3)
         except BaseException:
             self.__dict__ = before
             raise
         return self
 
-    def _take(self, monitor: Monitor) -> None:
+    def _take(self, monitor: Monitor, named: tuple[Any, Any]) -> None:
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
         constant, tangled = untold(monitor.information)
-        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
+        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *named)
         self.covariance_ = follower.covariance
         self.units_ = follower.units
         self._told = ~(constant | tangled)

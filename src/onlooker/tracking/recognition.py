@@ -60,6 +60,8 @@ def look(log: BanditLog | Parts, places: Index, seen: Seen) -> Looked:
     >>> look(log, np.arange(5), Seen().after(Rounds.of(log[:200]))).known
     200
     """
+    if not seen.logs:
+        return Looked()
     task = _Look(places, seen)
     found = list(log.run(task)) if isinstance(log, Parts) else [task(log, 0)]
     rounds = Rounds.joined([one for one, _, _ in found])

@@ -61,12 +61,13 @@ class Run:
 
     def then(self, later: Run) -> Run:
         """Both, one after the other; values of different kinds have no order."""
-        before: Any = _natural(self.last) if isinstance(self.last, str) else self.last
-        after: Any = _natural(later.first) if isinstance(later.first, str) else later.first
-        same = self.kind == later.kind
-        rises = self.rises + later.rises + (same and after > before)
-        falls = self.falls + later.falls + (not same or after < before)
+        rises = self.rises + later.rises + self.is_before(later)
+        falls = self.falls + later.falls + (self.kind != later.kind or _key(later.first) < _key(self.last))
         return Run(later.kind, self.first, later.last, rises, falls)
+
+    def is_before(self, later: Run) -> bool:
+        """Whether the other begins above the last of this one."""
+        return self.kind == later.kind and bool(_key(later.first) > _key(self.last))
 
 
 def older(values: Ids | None, before: Run) -> int:
@@ -98,6 +99,10 @@ def _keys(values: Ids) -> tuple[str, NDArray[Any] | list[str]]:
         return ("time" if known else "none"), values.astype("datetime64[us]").astype(np.int64)
     texts = values.tolist()
     return ("text" if all(isinstance(text, str) for text in texts) else "none"), texts
+
+
+def _key(value: Key) -> Any:
+    return _natural(value) if isinstance(value, str) else value
 
 
 def _natural(text: str) -> tuple[tuple[int, str], ...]:

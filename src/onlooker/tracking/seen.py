@@ -62,8 +62,8 @@ class Seen:
     """Length of every log that was followed since, and its number."""
     recent: Prints = field(default_factory=_no_prints)
     """Fingerprints of the last rounds."""
-    names: Prints | None = field(default_factory=_no_prints)
-    """Fingerprints of their ids; None if some had none."""
+    names: Prints = field(default_factory=_no_prints)
+    """Fingerprints of their ids; 0 for a round without."""
     sample: Prints = field(default_factory=_no_prints)
     """The smallest fingerprints of ids, or of rounds without, among all, in order."""
     ids: Run | None = None
@@ -81,12 +81,12 @@ class Seen:
         logs = [*self.logs, (len(rounds.prints), _number(rounds.prints))]
         if len(logs) > LOGS:
             logs[:2] = [_together(logs[:2])]
-        names = None if self.names is None or rounds.names is None else np.concatenate([self.names, rounds.names])
+        names = np.zeros_like(rounds.prints) if rounds.names is None else rounds.names
         return Seen(
             unknown=self.unknown,
             logs=tuple(logs),
             recent=np.concatenate([self.recent, rounds.prints])[-RECENT:],
-            names=None if names is None else names[-RECENT:],
+            names=np.concatenate([self.names, names])[-RECENT:],
             sample=np.union1d(self.sample, rounds.marks)[:SAMPLE],
             ids=_gone_on(self.ids, rounds.ids, first=not self.logs),
             times=_gone_on(self.times, rounds.times, first=not self.logs),
@@ -98,6 +98,13 @@ class Seen:
         `n_older` says how many have an id, and how many a time, below the last one followed. Refused are rounds that
         are neither newer nor recognised, and those of which that cannot be decided.
         """
+        had = bool(self.names[-1:].any())
+        if len(self.names) and len(rounds.prints) and had != (rounds.names is not None):
+            what = "no ids, but those followed last have" if had else "ids, but none of those followed last has"
+            raise InputError(
+                f"the rounds of the log have {what}, so that it is not known which come again: give ids to all or to "
+                f"none, or {FOLLOW}"
+            )
         found = self._recognised(rounds.prints)
         for name, run, now, below in (
             ("time", self.times, rounds.times, n_older[1]),
@@ -107,7 +114,8 @@ class Seen:
                 continue
             if below > found or (now.falls and found < len(rounds.prints)):
                 raise InputError(_out_of_order(name, run, below - found))
-            if name == "time":
+            # Several rounds may have the same time, so that only a later one says that a round is new.
+            if name == "time" and (found or run.is_before(now)):
                 return found
         again = self._again(rounds, found)
         if again is not None:
@@ -121,10 +129,8 @@ class Seen:
     def _again(self, rounds: Rounds, found: int) -> int | None:
         """The first round after those recognised that was followed before, as far as is known."""
         marks = rounds.marks[found:]
-        is_old = np.isin(marks, self.sample)
-        if rounds.names is not None and self.names is not None:
-            is_old |= np.isin(marks, self.names)
-        old = np.flatnonzero(is_old)
+        kept = self.sample if rounds.names is None else np.concatenate([self.sample, self.names])
+        old = np.flatnonzero(np.isin(marks, kept))
         if rounds.names is None:
             # One may be the same by chance, but not most of those that would be in the sample if they were old.
             could_be = np.count_nonzero(marks <= self.sample.max(initial=0))
@@ -207,7 +213,7 @@ class Seen:
             "unknown": self.unknown,
             "logs": [list(one) for one in self.logs],
             "recent": _as_text(self.recent),
-            "names": None if self.names is None else _as_text(self.names),
+            "names": _as_text(self.names) if self.names.any() else None,
             "sample": _as_text(self.sample),
             **{name: None if run is None else _plain(run) for name, run in (("ids", self.ids), ("times", self.times))},
         }
@@ -215,11 +221,12 @@ class Seen:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Seen:
         """Give back what `to_dict` was made of."""
+        recent = _from_text(values["recent"])
         found = cls(
             unknown=as_whole(values["unknown"], "unknown"),
             logs=tuple((as_whole(n, "a log", least=1), as_whole(number, "a number")) for n, number in values["logs"]),
-            recent=_from_text(values["recent"]),
-            names=None if values["names"] is None else _from_text(values["names"]),
+            recent=recent,
+            names=np.zeros_like(recent) if values["names"] is None else _from_text(values["names"]),
             sample=_from_text(values["sample"]),
             ids=_from_plain(values["ids"], "ids"),
             times=_from_plain(values["times"], "times"),
@@ -227,7 +234,7 @@ class Seen:
         kept = min(RECENT, sum(length for length, _ in found.logs))
         if len(found.logs) > LOGS or any(number >= PRIME for _, number in found.logs):
             raise ValueError("logs are kept that nobody followed")
-        if len(found.recent) != kept or (found.names is not None and len(found.names) != kept):
+        if len(found.recent) != kept or len(found.names) != kept:
             raise ValueError(f"{kept} rounds are known, but others are kept")
         if len(found.sample) > min(SAMPLE, found.n_rounds) or (found.sample[1:] <= found.sample[:-1]).any():
             raise ValueError("the sample of rounds is none")
