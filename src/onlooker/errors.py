@@ -54,7 +54,7 @@ class SkippedLinesWarning(OnlookerWarning):
 
 
 class RepeatedRoundsWarning(OnlookerWarning):
-    """Rounds were followed before and are skipped, or it is not known whether they were."""
+    """No round of a log is new, so that all are skipped; or it is not known whether they are."""
 
 
 class OneArmRoundsWarning(OnlookerWarning):

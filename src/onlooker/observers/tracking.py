@@ -120,9 +120,7 @@ class TrackingObserver(Observer):
 
     A log that grew can be given as a whole: what was followed before is recognised.
 
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True):
-    ...     parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log)
+    >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log)
     >>> bool((parts.theta_ == observer.theta_).all()), parts.n_skipped_
     (True, 2500)
     """
@@ -165,9 +163,10 @@ class TrackingObserver(Observer):
     def partial_fit(self, log: BanditLog | Parts, *, repeated: str = "skip", progress: Progress | None = None) -> Self:
         """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
 
-        Rounds that were followed before are skipped, with a `RepeatedRoundsWarning`: those of a log that grew, or of
-        one that comes again. Rounds that are older than the last one followed are refused. `repeated="follow"` follows
-        all rounds as new ones. After an error the observer is as it was before.
+        Rounds that were followed before are skipped, those of a log that grew or of one that comes again: `n_skipped_`
+        says how many, and a `RepeatedRoundsWarning` that nothing is new. Rounds that are older than the last one
+        followed are refused. `repeated="follow"` follows all rounds as new ones. After an error the observer is as it
+        was before.
         """
         if repeated not in REPEATED:
             raise InputError(f"repeated is {repeated!r}: use {' or '.join(map(repr, REPEATED))}")
@@ -175,9 +174,10 @@ class TrackingObserver(Observer):
             return self.fit(log, progress=progress)
         places = self.policy_.positions(log if isinstance(log, Parts) else as_log(log))
         looked = look(log, places, self._seen) if repeated == "skip" else Looked()
-        if looked.known or (self._seen.unknown and not self._seen.logs):
-            warnings.warn(RepeatedRoundsWarning(_about(looked, self._seen.unknown)), stacklevel=2)
+        if self._seen.unknown and not self._seen.logs:
+            warnings.warn(RepeatedRoundsWarning(_of_0_1(self._seen.unknown)), stacklevel=2)
         if looked.is_all:
+            warnings.warn(RepeatedRoundsWarning(_nothing_new(looked.known)), stacklevel=2)
             self.n_skipped_ = looked.known
             return self
         monitor = self._monitor.copy()
@@ -390,20 +390,16 @@ _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What goes wrong where a state is not what `save` writes."""
 
 
-def _about(looked: Looked, unknown: int) -> str:
-    """What to know of rounds that come again."""
-    if not looked.known:
-        return (
-            f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log "
-            "hold some of them, they count twice; give it new rounds only"
-        )
-    if looked.is_all:
-        return (
-            f"nothing is new: {_all(looked.known)} of the log were followed before, and are skipped; should they be "
-            "new rounds that are the same, pass repeated='follow'"
-        )
-    return f"the first {counted(looked.known, 'round')} of the log were followed before, and are skipped"
+def _of_0_1(unknown: int) -> str:
+    return (
+        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log hold "
+        "some of them, they count twice; give it new rounds only"
+    )
 
 
-def _all(n_rounds: int) -> str:
-    return "the one round" if n_rounds == 1 else f"all {n_rounds} rounds"
+def _nothing_new(known: int) -> str:
+    rounds = "the one round" if known == 1 else f"all {known} rounds"
+    return (
+        f"nothing is new: {rounds} of the log were followed before, and are skipped; should they be new rounds that "
+        "are the same, pass repeated='follow'"
+    )
