@@ -115,6 +115,15 @@ class TestComplaints:
         assert "letters" in complaint(lambda _: refuse(f"{path}: {'x' * 1000}"), path, tmp_path)
         assert complaint(lambda _: refuse(f"{path}: bad"), path, tmp_path) is None
 
+    def test_a_changed_state_that_is_taken(self, tmp_path):
+        from fuzz import seeds
+        from onlooker.documents import sealed
+
+        content = {name: value for name, value in seeds.states()[1].items() if name != "digest"}
+        assert TARGETS["tampered"].judge(sealed(content).encode(), tmp_path) is None
+        other = sealed({**content, "feature_names": ["cost", "speed"]}).encode()
+        assert "a changed state was taken" in TARGETS["tampered"].judge(other, tmp_path)
+
     def test_warnings_of_others(self, tmp_path):
         import numpy as np
 
