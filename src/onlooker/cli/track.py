@@ -98,12 +98,7 @@ def track(
         if state is not None and observer.n_rounds_ > before:
             observer.save(state)
     assumed += aside
-    counts = {
-        "rounds_before": before,
-        "rounds_skipped": observer.n_skipped_,
-        "rounds_followed": observer.n_rounds_ - before,
-        "rounds_unknown": observer.n_unknown_,
-    }
+    counts = _counts(observer, before)
     if as_json:
         written = {"out": out, "state": state, "chart": drawn}
         print_json({"log": log, "assumed": assumed, **counts, **written, **summary.to_dict()})
@@ -116,6 +111,15 @@ def track(
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
+
+
+def _counts(observer: TrackingObserver, before: int) -> dict[str, int]:
+    return {
+        "rounds_before": before,
+        "rounds_skipped": observer.n_skipped_,
+        "rounds_followed": observer.n_rounds_ - before,
+        "rounds_unknown": observer.n_unknown_,
+    }
 
 
 def _repeats(counts: dict[str, int]) -> Iterator[str]:
