@@ -2,6 +2,7 @@ import copy
 import pickle
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -267,3 +268,17 @@ DENSE = np.ones((2, 3, 1))
 def test_from_dense_refuses(X, chosen, mask, message):
     with pytest.raises(InputError, match=message):
         BanditLog.from_dense(X, chosen, mask)
+
+
+def test_times_go_with_their_rounds():
+    times = np.array(["2024-05-03", "2024-05-01", "2024-05-02"], dtype="datetime64[D]")
+    log = BanditLog(np.eye(6), [0, 2, 4, 6], [0, 1, 0], times=times)
+    assert log[1:].times.tolist() == times[1:].tolist()
+    assert log[[2, 0]].times.tolist() == times[[2, 0]].tolist()
+    assert pickle.loads(pickle.dumps(log)).times.tolist() == times.tolist()
+    assert BanditLog(np.eye(2), [0, 2], [0]).times is None
+    with pytest.raises(InputError, match="times has shape"):
+        BanditLog(np.eye(2), [0, 2], [0], times=times)
+    table = pa.table({"round": [1, 1, 2, 2], "chosen": [1, 0, 0, 1], "at": [9, 9, 4, 4], "x": [1.0, 2.0, 3.0, 4.0]})
+    assert BanditLog.from_frame(table, order_by="at", features=["x"]).times.tolist() == [4, 9]
+    assert BanditLog.from_frame(table, features=["x"]).times is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,20 +24,55 @@ _ENTRY = 100
 """Bytes of memory for each bracket, comma and colon: a list or an object around little, or a number."""
 
 
-def read_document(path: str | os.PathLike[str], schema: str, kind: str, *, writer: str) -> dict[str, Any]:
-    """Read a JSON object of a schema; what would not fit into memory is refused before it is taken in."""
+def read_document(path: str | os.PathLike[str], schemas: Sequence[str], kind: str, *, writer: str) -> dict[str, Any]:
+    """Read a JSON object of one of these schemas; what would not fit into memory is refused before it is taken in."""
     try:
         check_fits(Path(path))
-        document = parsed(Path(path).read_bytes())
+        document = parsed(Path(path).read_bytes(), object_pairs_hook=_once)
     except OSError as error:
         raise InputError(f"{shown(path)}: cannot be read ({one_line(error)}): check the path") from error
     except InputError as error:
         raise InputError(f"{shown(path)}: {error}") from error
     except ValueError as error:
         raise InputError(f"{shown(path)}: is not a {kind}, its JSON does not parse ({one_line(error)})") from error
-    if not isinstance(document, dict) or document.get("schema") != schema:
-        raise InputError(f"{shown(path)}: is not a {kind} of schema {schema!r}, as written by {writer}")
+    if not isinstance(document, dict) or document.get("schema") not in schemas:
+        known = " or ".join(map(repr, schemas))
+        raise InputError(f"{shown(path)}: is not a {kind} of schema {known}, as written by {writer}")
     return document
+
+
+def sealed(document: dict[str, Any]) -> str:
+    """A document as JSON, with a digest of its content.
+
+    Examples
+    --------
+    >>> document = json.loads(sealed({"schema": "example/1", "rounds": 5}))
+    >>> check_seal(document)
+    >>> check_seal({**document, "rounds": 6})
+    Traceback (most recent call last):
+    onlooker.errors.InputError: the content was changed: its digest is another
+    """
+    return json.dumps({**document, "digest": _digest(document)}, allow_nan=False) + "\n"
+
+
+def check_seal(document: dict[str, Any]) -> None:
+    """Refuse a document whose digest is not that of its content."""
+    content = {name: value for name, value in document.items() if name != "digest"}
+    if document.get("digest") != _digest(content):
+        raise InputError("the content was changed: its digest is another")
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, allow_nan=False).encode()).hexdigest()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose every name stands there once: which of two was meant, nobody can say."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"{one_line(twice, 40)!r} stands there twice")
+    return found
 
 
 @contextmanager

@@ -53,6 +53,10 @@ class SkippedLinesWarning(OnlookerWarning):
     """Some lines of a file hold no round that can be used: they were counted and left out."""
 
 
+class RepeatedRoundsWarning(OnlookerWarning):
+    """No round of a log is new, so that all are skipped; or it is not known whether they are."""
+
+
 class OneArmRoundsWarning(OnlookerWarning):
     """Some rounds offer a single arm: nothing was chosen there, so they say nothing."""
 

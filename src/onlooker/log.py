@@ -17,7 +17,7 @@ from onlooker.layouts import Layout, as_rows
 from onlooker.log_checks import as_ids, as_index, as_names, check_finite, check_rounds
 from onlooker.types import Features, Ids, Index
 
-_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "categories")
+_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "times", "categories")
 
 
 class BanditLog:
@@ -33,6 +33,8 @@ class BanditLog:
         Shape (N,): position of the pick within its round.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
+    times
+        Time of each round, in any unit, where it is known.
     categories
         All levels of every column that became one-hot features, the reference level first; see `from_frame`.
 
@@ -67,6 +69,8 @@ class BanditLog:
     """One id per round, or None."""
     arm_ids: Ids | None
     """One id per row, or None."""
+    times: Ids | None
+    """Time of each round, or None; tables that were ordered by a column have that."""
     categories: Categories | None
     """Levels of every category by its column, the reference first, or None."""
 
@@ -79,6 +83,7 @@ class BanditLog:
         feature_names: Sequence[str] | None = None,
         round_ids: ArrayLike | None = None,
         arm_ids: ArrayLike | None = None,
+        times: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         rows = as_rows(features)
@@ -98,6 +103,7 @@ class BanditLog:
             names,
             as_ids(round_ids, len(picks), "round_ids"),
             as_ids(arm_ids, len(rows), "arm_ids"),
+            as_ids(times, len(picks), "times"),
             as_categories(categories, names),
         )
 
@@ -241,6 +247,7 @@ class BanditLog:
             names,
             parts.round_ids,
             parts.arm_ids,
+            parts.times,
             as_categories(parts.categories, names),
         )
 
@@ -269,6 +276,7 @@ class BanditLog:
             first.feature_names,
             _concat_ids([log.round_ids for log in logs]),
             _concat_ids([log.arm_ids for log in logs]),
+            _concat_ids([log.times for log in logs]),
             first.categories,
         )
 
@@ -288,6 +296,7 @@ class BanditLog:
             feature_names=feature_names,
             round_ids=self.round_ids,
             arm_ids=self.arm_ids,
+            times=self.times,
         )
 
     @property
@@ -371,6 +380,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[start:stop],
             None if self.arm_ids is None else self.arm_ids[first:last],
+            None if self.times is None else self.times[start:stop],
             self.categories,
         )
 
@@ -385,6 +395,7 @@ class BanditLog:
             self.feature_names,
             None if self.round_ids is None else self.round_ids[rounds],
             None if self.arm_ids is None else self.arm_ids[rows],
+            None if self.times is None else self.times[rounds],
             self.categories,
         )
 
@@ -421,7 +432,7 @@ def finite_log(features: Features, offsets: Index, chosen: Index) -> BanditLog:
     """
     bounds, picks = as_index(offsets, "offsets"), as_index(chosen, "chosen")
     check_rounds(len(features), bounds, picks)
-    return _restore(features, bounds, picks, None, None, None, None)
+    return _restore(features, bounds, picks, None, None, None, None, None)
 
 
 def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from onlooker.layouts import Layout
 from onlooker.log import BanditLog, as_log
 from onlooker.log_checks import as_names
 from onlooker.one_line import one_line, shown
+from onlooker.parts import Parts
 from onlooker.types import Index, Vector
 
 SCHEMA = "onlooker.policy/1"
@@ -179,7 +180,7 @@ class LinearPolicy:
         encoding = Encoding.of(self)
         return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
 
-    def positions(self, log: BanditLog) -> Index:
+    def positions(self, log: BanditLog | Parts) -> Index:
         """Where theta has each of the log's features: by name where both have names, else by position."""
         if self.feature_names is not None and log.feature_names is not None:
             where = {name: position for position, name in enumerate(self.feature_names)}
@@ -244,7 +245,7 @@ def save_weights(path: str | os.PathLike[str], schema: str, policy: Weighted) ->
 
 def load_weights(path: str | os.PathLike[str], schema: str, policy: Callable[[Any, Any, Any], W]) -> W:
     """Make a policy of what `save_weights` wrote."""
-    document = read_document(path, schema, "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
+    document = read_document(path, [schema], "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
     names, categories = document.get("feature_names"), document.get("categories")
     try:
         theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")

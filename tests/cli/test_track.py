@@ -1,12 +1,15 @@
 """`onlooker track`."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from onlooker import (
     TS,
+    BanditLog,
     Environment,
     LinearPolicy,
     LinTS,
@@ -16,6 +19,7 @@ from onlooker import (
     simulate,
     write_log,
 )
+from onlooker.lock import locked
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +96,7 @@ def test_a_state_keeps_how_categories_were_encoded(run, tmp_path):
     assert found.policy_.feature_names == read_log(parts[0], round="visit", chosen="bought").feature_names
 
 
-@pytest.mark.parametrize("limit", [[], ["--memory-limit", "2GB"]], ids=["whole", "in parts"])
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "8GB"]], ids=["whole", "in parts"])
 def test_a_level_that_is_new_is_followed(run, tmp_path, limit):
     rng = np.random.default_rng(0)
     state, day = tmp_path / "state.json", tmp_path / "day.csv"
@@ -140,3 +144,145 @@ def test_bad_input(refused, run, path, tmp_path):
     assert state.read_bytes() == kept
     state.write_text("{}")
     assert "tracking state" in refused("track", path, "--state", state)
+
+
+def csv_of(log, ids, path, later=0):
+    """A long table with ids, times and a category."""
+    rows = ["visit,bought,at,price,size,colour"]
+    for t, name in enumerate(ids):
+        moment = np.datetime64("2024-05-01T00:00:00") + t + later
+        for a, (price, size, colour) in enumerate(log.arms(t)):
+            shade = "red" if colour > 0 else "blue"
+            rows.append(f"{name},{int(a == log.chosen[t])},{moment},{price:.6f},{size:.6f},{shade}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+COLUMNS = ("--round", "visit", "--chosen", "bought", "--order-by", "at", "--feature", "price", "--feature", "colour")
+
+
+@pytest.mark.parametrize("limited", [(), ("--memory-limit", "8GB")], ids=["read", "scanned"])
+def test_column_options_can_be_given_every_time(run, refused, log, tmp_path, limited):
+    state, growing = tmp_path / "state.json", tmp_path / "log.csv"
+    for n, skipped in ((300, 0), (500, 300), (500, 500), (640, 500)):
+        csv_of(log[:n], range(n), growing)
+        ran = run("track", growing, "--state", state, "--json", *COLUMNS, "--category", "colour", *limited)
+        assert ran.code == 0, ran.err
+        found = json.loads(ran.out)
+        assert (found["n_rounds"], found["rounds_skipped"]) == (n, skipped)
+        assert found["rounds_followed"] == n - found["rounds_before"]
+    assert TrackingObserver.load(state).policy_.feature_names == ("price", "colour=red")
+    kept = state.read_bytes()
+    assert "has the feature 'colour' too" in refused("track", growing, "--state", state, *COLUMNS[:-2], *limited)
+    assert "'cost'" in refused("track", growing, "--state", state, "--round", "cost", *limited)
+    assert state.read_bytes() == kept
+    ran = run("track", growing, "--state", state, *COLUMNS, "--feature", "size", *limited)
+    assert ran.code == 0, ran.err
+    assert f"ignored, as {state} does not have it: 'size'" in ran.out
+    assert state.read_bytes() == kept
+
+
+def test_the_same_rounds_count_once(run, refused, log, tmp_path):
+    state, path = tmp_path / "state.json", tmp_path / "log.parquet"
+    write_log(log[:2100], path)
+    assert run("track", path, "--state", state).code == 0
+    kept = state.read_bytes()
+    ran = run("track", path, "--state", state)
+    assert ran.code == 0, ran.err
+    assert "nothing is new: skips 2100 rounds that it has followed before, the state stays as it is" in ran.out
+    assert state.read_bytes() == kept
+    write_log(log, path)
+    ran = run("track", path, "--state", state)
+    assert "skips 2100 rounds that it has followed before, follows 200 new" in ran.out
+    np.testing.assert_array_equal(TrackingObserver.load(state).theta_, TrackingObserver().fit(log).theta_)
+    kept = state.read_bytes()
+    write_log(log[500:700], path)
+    assert "pass --repeated follow to follow them as new rounds" in refused("track", path, "--state", state)
+    assert state.read_bytes() == kept
+    ran = run("track", path, "--state", state, "--repeated", "follow", "--json")
+    assert json.loads(ran.out)["rounds_followed"] == 200
+
+
+def test_a_day_out_of_order_is_refused(run, refused, log, tmp_path):
+    state = tmp_path / "state.json"
+    days = [csv_of(log[t : t + 200], range(t, t + 200), tmp_path / f"{t}.csv", later=t) for t in (0, 200, 400)]
+    columns = ("--round", "visit", "--chosen", "bought", "--feature", "price", "--feature", "size")
+    for order in ((), ("--order-by", "at")):
+        state.unlink(missing_ok=True)
+        for day in (days[0], days[2]):
+            assert run("track", day, "--state", state, *columns, *order).code == 0
+        kept = state.read_bytes()
+        said = refused("track", days[1], "--state", state, *columns, *order)
+        assert "200 rounds of time below 2024-05-01T00:09:59" in said if order else "200 rounds of id below 599" in said
+        assert state.read_bytes() == kept
+
+
+def test_a_bad_day_leaves_the_state_as_it_is(run, refused, log, tmp_path):
+    state, path = tmp_path / "state.json", tmp_path / "day.parquet"
+    write_log(log[:2100], path)
+    assert run("track", path, "--state", state).code == 0
+    kept = state.read_bytes()
+    for value in (1e100, 1.7e18, 1e160):
+        features = log[2100:].features.astype(np.float64)
+        features[-1, 0] = value
+        write_log(BanditLog(features, log[2100:].offsets, log[2100:].chosen), path)
+        for limited in ((), ("--memory-limit", "8GB")):
+            assert "rescale it" in refused("track", path, "--state", state, *limited)
+            assert state.read_bytes() == kept
+    write_log(log[2100:], path)
+    assert run("track", path, "--state", state).code == 0
+    np.testing.assert_array_equal(TrackingObserver.load(state).theta_, TrackingObserver().fit(log).theta_)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are the system's")
+def test_one_process_at_a_time(run, refused, log, path, tmp_path):
+    state, link = tmp_path / "state.json", tmp_path / "link.json"
+    link.symlink_to(state)
+    with locked(tmp_path / ".state.json.lock", state, "another state"):
+        for name in (state, link):
+            said = refused("track", path, "--state", name)
+            assert f"{name}: process {os.getpid()} is at work in it: wait until it ends, or name another state" in said
+    assert not state.exists()
+    # What a killed process leaves behind is no lock.
+    (tmp_path / ".state.json.lock").write_text("7")
+    assert run("track", path, "--state", link).code == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.json", "state.json"]
+    assert TrackingObserver.load(state).n_rounds_ == log.n_rounds
+
+
+def test_a_state_of_0_1_says_that_its_rounds_are_not_known(run, tmp_path):
+    state = tmp_path / "state.json"
+    state.write_bytes((Path(__file__).parent.parent / "data" / "states_0_1" / "ts_decided.json").read_bytes())
+    write_log(simulate(Environment(3, 4, seed=9), LinTS(), 50, seed=9).log, tmp_path / "day.parquet")
+    ran = run("track", tmp_path / "day.parquet", "--state", state)
+    assert ran.code == 0, ran.err
+    assert "the state's first 2100 rounds were followed by release 0.1, which kept no record of them" in ran.out
+    assert json.loads(state.read_text())["schema"] == "onlooker.tracking/2"
+    ran = run("track", tmp_path / "day.parquet", "--state", state, "--json")
+    assert (json.loads(ran.out)["rounds_skipped"], json.loads(ran.out)["rounds_unknown"]) == (50, 2100)
+
+
+def test_a_changed_state_is_refused(refused, run, path, tmp_path):
+    state = tmp_path / "state.json"
+    assert run("track", path, "--exploration", "ts:5", "--state", state).code == 0
+    text = state.read_text()
+    state.write_text(text.replace('"n_rounds": 2300', '"n_rounds": 5'))
+    assert "the content was changed" in refused("track", path, "--state", state)
+    state.write_text(text.replace("{", '{"automatic": true, ', 1))
+    assert "'automatic' stands there twice" in refused("track", path, "--state", state)
+
+
+def test_formats_without_an_encoding_of_another_go_on_too(run, tmp_path):
+    rng = np.random.default_rng(5)
+    state = tmp_path / "state.json"
+    for day in range(2):
+        np.savez(
+            tmp_path / f"{day}.npz",
+            action=rng.integers(0, 3, 60),
+            action_context=np.eye(3)[:, :2],
+            context=rng.normal(size=(60, 2)),
+            feature_names=np.array(["a", "b"]),
+        )
+        ran = run("track", tmp_path / f"{day}.npz", "--state", state, "--cross")
+        assert ran.code == 0, ran.err
+    assert TrackingObserver.load(state).n_rounds_ == 120

@@ -11,7 +11,7 @@ SOURCE = Path(onlooker.__file__).parent
 
 ALLOWED = {
     "files.py": "the writer itself",
-    "experiments/lock.py": "a lock has to be the very file that others look at; it holds a process number, no result",
+    "lock.py": "a lock has to be the very file that others look at; it holds a process number, no result",
     "peak_memory.py": "a switch of the system's under /proc",
     "clusters/folders.py": "a folder for the sockets of a cluster of our own, removed with it",
 }

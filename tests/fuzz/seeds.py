@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import BanditLog, LinearPolicy, TrackingObserver, write_log
+from onlooker.documents import sealed
 from onlooker.errors import OnlookerWarning
 from onlooker.tracking import UCB
 
@@ -118,15 +119,22 @@ def policies() -> tuple[Any, ...]:
 def states() -> tuple[Any, ...]:
     """Documents of saved tracking states, the rounds still in one of them."""
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3, 2))
-    seen = BanditLog.from_dense(X, (X @ [1.0, -0.5] + 0.1 * rng.standard_normal((60, 3))).argmax(axis=1))
+    X = rng.standard_normal((2010, 3, 2))
+    picks = (X @ [1.0, -0.5] + 0.1 * rng.standard_normal((2010, 3))).argmax(axis=1)
+    offsets, ids = 3 * np.arange(2011), [f"r{t}" for t in range(2010)]
+    seen = BanditLog(X.reshape(-1, 2), offsets, picks, round_ids=ids, feature_names=["price", "speed"])
     with warnings.catch_warnings():
         # Five rounds tell little, which is said.
         warnings.simplefilter("ignore", OnlookerWarning)
         few = TrackingObserver(exploration=UCB(1.0)).fit(seen[:5])
     many = TrackingObserver(exploration=UCB(1.0), checkpoints=[10, 40]).fit(seen)
-    many._monitor.waiting = None
     return tuple(json.loads(_saved(one)) for one in (few, many))
+
+
+@cache
+def sealed_states() -> tuple[bytes, ...]:
+    """The same as they are saved, with their digests, and how they are read back."""
+    return tuple(sealed({name: one[name] for name in one if name != "digest"}).encode() for one in states())
 
 
 def _saved(one: Any) -> bytes:

@@ -3,7 +3,9 @@
 import io
 import json
 import random
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from fuzz import seeds
 from fuzz.mutators import as_json, mutate_bytes, mutate_gzip, mutate_text, mutate_tree
 from fuzz.outcome import complaint
 from onlooker import LinearPolicy, TrackingObserver, read_log, read_logs, scan_log
+from onlooker.documents import sealed
 from onlooker.experiments.ledger import Job, Ledger
 
 Make = Callable[[random.Random], bytes]
@@ -243,6 +246,37 @@ def _state(path: Path) -> Any:
     return str(TrackingObserver.load(path).summary())
 
 
+def _resealed(chance: random.Random) -> bytes:
+    """A state with other values, and mostly with the digest of these."""
+    tree = mutate_tree(chance, chance.choice(seeds.states()))
+    if isinstance(tree, dict) and chance.randrange(4):
+        with suppress(ValueError, TypeError, RecursionError):
+            return sealed({name: value for name, value in tree.items() if name != "digest"}).encode()
+    return as_json(chance, tree)
+
+
+def _tampered(chance: random.Random) -> bytes:
+    """A state as it was saved, with bits flipped, cut, or with numbers, fields and names swapped or doubled."""
+    data, kind = chance.choice(seeds.sealed_states()), chance.randrange(5)
+    if kind < 2:
+        return mutate_bytes(chance, data)
+    if kind == 2:
+        return mutate_text(chance, data)
+    words = list(re.finditer(rb"-?\d[\d.e+-]*" if kind == 3 else rb'"\w+": (?:"[^"]*"|[^\[{,}]+)', data))
+    one, other = sorted(chance.sample(words, 2), key=re.Match.start)
+    (a, b), (c, d) = one.span(), other.span()
+    if kind == 4 and chance.randrange(2):
+        return data[:c] + data[a:b] + b", " + data[c:]
+    return data[:a] + data[c:d] + data[b:c] + data[a:b] + data[d:]
+
+
+def _as_saved(path: Path) -> Any:
+    """Load a state, which must be one of those that were saved: any other should have been refused."""
+    found = TrackingObserver.load(path)._document()
+    if not any(found == {name: one[name] for name in one if name != "digest"} for one in seeds.states()):
+        raise AssertionError("a changed state was taken")
+
+
 _LIKE = LinearPolicy([0.5, -1.0], ["price", "colour=red"], {"colour": ["blue", "red"]})
 _LONG = (
     read_log,
@@ -280,7 +314,8 @@ TARGETS: dict[str, Target] = {
     ),
     "npz": Target("log.npz", _npz, (read_log, _with(read_log, cross=True), _with(read_log, position=1), _scan)),
     "policy": Target("policy.json", _document(seeds.policies), (LinearPolicy.load,), share=3),
-    "state": Target("state.json", _document(seeds.states), (_state,), share=2),
+    "state": Target("state.json", _resealed, (_state,), share=2),
+    "tampered": Target("state.json", _tampered, (_as_saved,), share=2),
     "cell": Target("cells/cell.json", _document(lambda: tuple(map(json.loads, seeds.CELL))), (_cell,)),
 }
 """By name."""

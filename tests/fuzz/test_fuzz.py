@@ -55,7 +55,10 @@ def test_any_bytes(name, folder):
     any_bytes()
 
 
-@pytest.mark.parametrize(("name", "schema"), [("policy", "onlooker.policy/1"), ("state", "onlooker.tracking/1")])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("policy", "onlooker.policy/1"), ("state", "onlooker.tracking/1"), ("state", "onlooker.tracking/2")],
+)
 def test_any_document(name, schema, folder):
     @settings(max_examples=60, database=None)
     @given(st.dictionaries(st.sampled_from(["theta", "feature_names", "categories", "monitor", "automatic"]), JSON))
@@ -111,6 +114,15 @@ class TestComplaints:
         assert "not one line" in complaint(lambda _: refuse(f"{path}: bad\nworse"), path, tmp_path)
         assert "letters" in complaint(lambda _: refuse(f"{path}: {'x' * 1000}"), path, tmp_path)
         assert complaint(lambda _: refuse(f"{path}: bad"), path, tmp_path) is None
+
+    def test_a_changed_state_that_is_taken(self, tmp_path):
+        from fuzz import seeds
+        from onlooker.documents import sealed
+
+        content = {name: value for name, value in seeds.states()[1].items() if name != "digest"}
+        assert TARGETS["tampered"].judge(sealed(content).encode(), tmp_path) is None
+        other = sealed({**content, "feature_names": ["cost", "speed"]}).encode()
+        assert "a changed state was taken" in TARGETS["tampered"].judge(other, tmp_path)
 
     def test_warnings_of_others(self, tmp_path):
         import numpy as np

@@ -33,6 +33,7 @@ from onlooker.errors import (
     NoPreferenceWarning,
     OneArmRoundsWarning,
     OnlookerWarning,
+    RepeatedRoundsWarning,
     TooFewRoundsWarning,
 )
 
@@ -477,9 +478,12 @@ def test_a_state_without_units(uneven, tmp_path):
     path = tmp_path / "state.json"
     TrackingObserver().fit(played.log[:2200]).save(path)
     document = json.loads(path.read_text())
-    del document["monitor"]["follower"]["units"]
+    # As release 0.1 wrote them.
+    document["schema"] = "onlooker.tracking/1"
+    del document["monitor"]["follower"]["units"], document["digest"], document["seen"]
     path.write_text(json.dumps(document))
-    later = TrackingObserver.load(path).partial_fit(played.log[2200:])
+    with pytest.warns(RepeatedRoundsWarning, match="kept no record of its 2200 rounds"):
+        later = TrackingObserver.load(path).partial_fit(played.log[2200:])
     np.testing.assert_array_equal(later.theta_, TrackingObserver().fit(played.log).theta_)
     document["monitor"]["follower"]["units"] = [1.0, 0.0, 1.0, 1.0, 1.0]
     path.write_text(json.dumps(document))

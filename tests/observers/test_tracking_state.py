@@ -2,11 +2,24 @@
 
 import copy
 import json
+import warnings
 
 import numpy as np
 import pytest
 
-from onlooker import UCB, BanditLog, Environment, EpsilonGreedy, InputError, LinUCB, TrackingObserver, simulate
+from onlooker import (
+    UCB,
+    BanditLog,
+    Environment,
+    EpsilonGreedy,
+    InputError,
+    LinearPolicy,
+    LinUCB,
+    TrackingObserver,
+    simulate,
+)
+from onlooker.documents import sealed
+from onlooker.errors import OnlookerWarning, RepeatedRoundsWarning
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +193,16 @@ def test_damaged_states_are_refused_in_one_line(document, tmp_path, change):
     damaged = copy.deepcopy(document)
     change(damaged)
     refused(tmp_path / "state.json", json.dumps(damaged))
+    # Nor does a digest that is made again help.
+    del damaged["digest"]
+    refused(tmp_path / "state.json", resealed(damaged))
+
+
+def resealed(document):
+    try:
+        return sealed(document)
+    except ValueError:
+        return json.dumps(document)
 
 
 def test_what_is_no_state_is_refused(document, tmp_path):
@@ -192,12 +215,206 @@ def test_what_is_no_state_is_refused(document, tmp_path):
         "[" * 100_000,
         '{"schema": "onlooker.tracking/1"}',
         json.dumps({**document, "schema": "onlooker.policy/1"}),
-        json.dumps({**document, "schema": "onlooker.tracking/2"}),
+        json.dumps({**document, "schema": "onlooker.tracking/3"}),
+        '{"schema": "onlooker.tracking/2"}',
         whole.replace('"follower": {', '"follower": ' + '{"a": ' * 500 + "1" + "}" * 500 + ', "b": {'),
     ):
         refused(tmp_path / "state.json", text)
     with pytest.raises(InputError, match="cannot be read"):
         TrackingObserver.load(tmp_path / "none.json")
+
+
+def followed(document, **changes):
+    """A state with other values in its follower, and the digest made again."""
+    changed = copy.deepcopy(document)
+    changed["monitor"]["follower"] |= changes
+    del changed["digest"]
+    return sealed(changed)
+
+
+def test_values_that_no_log_makes_are_refused_whatever_the_digest(document, tmp_path):
+    follower = document["monitor"]["follower"]
+    n_rounds = follower["n_rounds"]
+    backwards = [{**one, "n_rounds": n_rounds + 1} for one in follower["path"][:1]]
+    for changes in (
+        {"n_rounds": 5},
+        {"n_rounds": n_rounds + 1},
+        {"n_choices": n_rounds + 1},
+        {"lapses": n_rounds + 1.0},
+        {"lapses": -1.0},
+        {"evidence": 1.0},
+        {"chance": 1.0},
+        {"checkpoints": [3]},
+        {"path": follower["path"][::-1]},
+        {"path": backwards},
+        {"assumption": {**follower["assumption"], "slip": 0.5}},
+        {"tally": (np.array(follower["tally"]) + 0.5).tolist()},
+        {"tally": (np.array(follower["tally"]) + 1000.0).tolist()},
+    ):
+        refused(tmp_path / "state.json", followed(document, **changes))
+
+
+def test_a_name_that_stands_there_twice_is_refused(document, tmp_path):
+    text = json.dumps(document)
+    for twice in (text.replace("{", '{"automatic": true, ', 1), text.replace('"ridge"', '"ridge": 1.0, "ridge"', 1)):
+        refused(tmp_path / "state.json", twice)
+    policy = tmp_path / "policy.json"
+    LinearPolicy([1.0, 2.0]).save(policy)
+    policy.write_text(policy.read_text().replace("{", '{"theta": [2.0, 1.0],', 1))
+    with pytest.raises(InputError, match="'theta' stands there twice"):
+        LinearPolicy.load(policy)
+
+
+def test_a_change_of_one_digit_is_refused(document, tmp_path):
+    text = json.dumps(document)
+    places = [place for place, letter in enumerate(text) if letter.isdecimal()]
+    for place in places[:: len(places) // 40]:
+        digit = str((int(text[place]) + 1) % 10)
+        changed = text[:place] + digit + text[place + 1 :]
+        # The last digits of a float may be several.
+        if json.loads(changed) != document:
+            refused(tmp_path / "state.json", changed)
+
+
+def bad_days(log):
+    """Rounds that a fresh fit refuses, too."""
+    for value in (1e100, 1.7e18, 1e160, 2e6, -3e7):
+        features = log.features[: log.offsets[20]].astype(np.float64)
+        features[-1, 1] = value
+        yield BanditLog(features, log.offsets[:21], log.chosen[:20])
+
+
+def frozen(observer):
+    return json.dumps(observer._document())
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.parametrize("n_rounds", [2200, 1500, 30])
+def test_a_bad_day_is_refused_and_changes_nothing(log, tmp_path, n_rounds):
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:n_rounds])
+    observer.save(tmp_path / "state.json")
+    before, kept = frozen(observer), dict(observer.__dict__)
+    for day in bad_days(log[2200:]):
+        with pytest.raises(InputError, match="rescale it"):
+            TrackingObserver(exploration=UCB(1.0)).fit(day)
+        with pytest.raises(InputError, match="'x1' reaches"):
+            observer.partial_fit(day)
+        assert observer.__dict__ == kept
+        assert frozen(observer) == before
+    whole = TrackingObserver(exploration=UCB(1.0)).fit(log)
+    same(observer.partial_fit(log[n_rounds:]), whole)
+
+
+class Failing:
+    """A log in parts, of which a later one fails."""
+
+    feature_names, n_features, categories = None, 3, None
+
+    def __init__(self, log, error, after):
+        self.log, self.error, self.after = log, error, after
+
+    def run(self, task, start=0, stop=None):
+        assert stop is None
+        for first in range(start, self.log.n_rounds, 50):
+            if self.after is not None and self.after <= 0:
+                raise self.error
+            self.after = None if self.after is None else self.after - 1
+            yield task(self.log[first : first + 50], first)
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.parametrize("n_rounds", [2100, 700])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), InputError("a part is bad"), MemoryError()], ids=repr)
+@pytest.mark.parametrize("after", [1, 2, 5, 6])
+def test_what_fails_half_way_changes_nothing_and_can_be_given_again(log, n_rounds, error, after):
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:n_rounds])
+    before, kept = frozen(observer), dict(observer.__dict__)
+    later = log[n_rounds : n_rounds + 200]
+    with pytest.raises(type(error)):
+        observer.partial_fit(Failing(later, error, after))
+    assert frozen(observer) == before
+    assert observer.__dict__ == kept
+    observer.partial_fit(Failing(later, error, None))
+    same(observer, TrackingObserver(exploration=UCB(1.0)).fit(log[: n_rounds + 200]))
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+def test_a_progress_bar_that_is_interrupted_changes_nothing(log):
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
+    before = frozen(observer)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    for rounds in (log[2100:], log):
+        with pytest.raises(KeyboardInterrupt):
+            observer.partial_fit(rounds, progress=interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            observer.fit(rounds, progress=interrupt)
+    assert frozen(observer) == before
+
+
+def test_a_warning_that_is_an_error_changes_nothing(log):
+    observer = TrackingObserver(exploration=UCB(1.0))
+    with pytest.warns():
+        observer.fit(log[:2100])
+    before = frozen(observer)
+    # One-arm rounds are in it, which is warned of after all of it was followed.
+    for rounds in (log[2100:], log):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(OnlookerWarning):
+                observer.partial_fit(rounds)
+        assert frozen(observer) == before
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
+def test_rounds_that_come_again_are_skipped_with_a_warning(log, tmp_path):
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
+    observer.partial_fit(log)
+    assert (observer.n_rounds_, observer.n_skipped_) == (2300, 2100)
+    same(observer, TrackingObserver(exploration=UCB(1.0)).fit(log))
+    observer.save(tmp_path / "state.json")
+    observer = TrackingObserver.load(tmp_path / "state.json")
+    with pytest.warns(RepeatedRoundsWarning, match="all 2300 rounds of the log"):
+        observer.partial_fit(log)
+    assert (observer.n_rounds_, observer.n_skipped_) == (2300, 2300)
+    observer.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "state.json").read_bytes()
+    observer.partial_fit(log[:100], repeated="follow")
+    assert (observer.n_rounds_, observer.n_skipped_) == (2400, 0)
+    with pytest.raises(InputError, match="repeated is 'twice'"):
+        observer.partial_fit(log, repeated="twice")
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
+def test_a_log_that_changes_between_two_looks_is_refused(log):
+    observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
+    before = frozen(observer)
+
+    class Changing(Failing):
+        def run(self, task, start=0, stop=None):
+            yield from super().run(task, start, stop)
+            self.log = self.log[::2]
+
+    with pytest.raises(InputError, match="changed while it was read"):
+        observer.partial_fit(Changing(log[2100:], None, None))
+    assert frozen(observer) == before
+
+
+def test_a_state_that_would_not_load_is_not_written(log, tmp_path):
+    path = tmp_path / "state.json"
+    observer = TrackingObserver(exploration=UCB(1.0))
+    with pytest.warns():
+        observer.fit(log[:2100])
+    observer.save(path)
+    kept = path.read_bytes()
+    for name, value in (("n_rounds", -5), ("evidence", float("nan")), ("n_choices", 10**6)):
+        broken = copy.deepcopy(observer)
+        setattr(broken._monitor.follower, name, value)
+        with pytest.raises(InputError, match="cannot be kept"):
+            broken.save(path)
+        assert path.read_bytes() == kept
 
 
 def test_a_state_holds_no_rounds_once_they_have_decided(document):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onlooker import TS, UCB, BanditLog, InputError, Lapse, Softmax, SuffixImitation, TrackingObserver, direction_error
 from onlooker.categories import Growing
-from onlooker.errors import OnlookerWarning
+from onlooker.errors import OnlookerWarning, RepeatedRoundsWarning
 from onlooker.tracking.identification import Identification
 from onlooker.tracking.variation import untold, within_rounds
 
@@ -137,10 +137,13 @@ def test_states_of_0_1_go_on(tmp_path):
     monitor = document["monitor"]
     del monitor["open"], monitor["follower"]["sizes"]
     monitor["information"] = within_rounds(log[:2000])[1].tolist()
+    del document["digest"], document["seen"]
+    document["schema"] = "onlooker.tracking/1"
     path.write_text(json.dumps(document))
     observer = TrackingObserver.load(path)
     assert observer.theta_[4] == 0
-    observer.partial_fit(log[2200:])
+    with pytest.warns(RepeatedRoundsWarning):
+        observer.partial_fit(log[2200:])
     assert direction_error(observer.theta_, learned) < 0.05
 
 
@@ -191,13 +194,13 @@ def any_log(rng, n_rounds, d, *, late=False):
     return BanditLog(rows, offsets, rng.integers(0, n_arms))
 
 
-def colours(n_rounds, levels, seed, theta):
+def colours(n_rounds, levels, seed, theta, first=0):
     """A table of offers: a price, a colour, and the picks of one who knows what they are worth."""
     rng = np.random.default_rng(seed)
     price, colour = rng.normal(size=(n_rounds, 6)), rng.choice(levels, size=(n_rounds, 6))
     worth = np.vectorize(theta.get)(colour) - price + 0.3 * rng.gumbel(size=price.shape)
     chosen = np.arange(6) == worth.argmax(axis=1)[:, None]
-    ids = np.repeat(np.arange(n_rounds), 6)
+    ids = np.repeat(np.arange(first, first + n_rounds), 6)
     return pa.table({"round": ids, "chosen": chosen.ravel(), "price": price.ravel(), "colour": colour.ravel()})
 
 
@@ -207,7 +210,7 @@ WORTH = {"amber": -1.0, "blue": 0.0, "green": 1.5, "red": 0.7}
 @pytest.mark.parametrize("n_before", [300, 2200], ids=["undecided", "decided"])
 @pytest.mark.parametrize("levels", [["blue", "green", "red"], ["amber", "red"], ["green", "red"]], ids="+".join)
 def test_a_level_that_is_new_in_a_later_part(tmp_path, n_before, levels):
-    days = colours(n_before, ["blue", "red"], 0, WORTH), colours(1500, levels, 1, WORTH)
+    days = colours(n_before, ["blue", "red"], 0, WORTH), colours(1500, levels, 1, WORTH, first=n_before)
     first, second = (BanditLog.from_frame(day) for day in days)
     exploration = Softmax(0.3)
     TrackingObserver(exploration=exploration).fit(first).save(tmp_path / "state.json")
@@ -227,8 +230,19 @@ def test_a_level_that_is_new_in_a_later_part(tmp_path, n_before, levels):
     observer.save(tmp_path / "state.json")
     again = TrackingObserver.load(tmp_path / "state.json")
     np.testing.assert_array_equal(again.theta_, observer.theta_)
-    again.partial_fit(first)
+    again.partial_fit(first, repeated="follow")
     assert again.policy_.feature_names == names
+
+
+def test_a_log_that_grew_by_a_level_is_recognised():
+    days = colours(300, ["blue", "red"], 0, WORTH), colours(200, ["blue", "green", "red"], 1, WORTH, first=300)
+    observer = TrackingObserver(exploration=Softmax(0.3)).fit(BanditLog.from_frame(days[0]))
+    grown = BanditLog.from_frame(pa.concat_tables(days))
+    observer.partial_fit(grown)
+    assert (observer.n_skipped_, observer.n_rounds_) == (300, 500)
+    with pytest.warns(RepeatedRoundsWarning, match="nothing"):
+        observer.partial_fit(grown)
+    assert observer.n_rounds_ == 500
 
 
 def test_a_column_that_is_new_in_a_later_part_is_refused():

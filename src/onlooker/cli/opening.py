@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from onlooker.formats import LogScan
     from onlooker.formats.format import Format
     from onlooker.log import BanditLog
+    from onlooker.policy import LinearPolicy
 
 
 def open_log(path: str, columns: dict[str, Any]) -> tuple[BanditLog, list[str]]:
@@ -74,6 +75,28 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
 
         found["like"] = LinearPolicy.load(found["like"])
     return found
+
+
+def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
+    """Have a log encoded as those before it were, in place of options that say so again; what these say in vain."""
+    from onlooker.categories import Encoding, Growing
+    from onlooker.formats.registry import find_format
+
+    files = [path] if Path(path).exists() else sorted(glob.glob(path))  # noqa: PTH207  a pattern may be absolute
+    if columns["like"] is not None or policy.feature_names is None or not files:
+        return []
+    if "like" not in inspect.signature(find_format(Path(files[0])).read).parameters:
+        return []
+    kept = Encoding.of(policy).columns
+    named = [*(columns["features"] or ()), *(columns["categories"] or ())]
+    absent = [name for name in kept if name not in named]
+    if columns["features"] and absent and not columns["cross"]:
+        raise InputError(
+            f"--feature: {state} has the feature {absent[0]!r} too: name all of its features, or none to have them all"
+        )
+    columns |= {"like": Growing(policy.feature_names, policy.categories), "features": (), "categories": ()}
+    past = [] if columns["cross"] else [name for name in dict.fromkeys(named) if name not in kept]
+    return [f"ignored, as {state} does not have it: {name!r}" for name in past]
 
 
 def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) -> list[str]:

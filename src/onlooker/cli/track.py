@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.categories import Growing
+from onlooker.checks import counted
 from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE, LEVEL, Number, words
+from onlooker.cli.opening import like_before, open_log, open_scan, print_assumptions
+from onlooker.cli.parameters import FILE, LEVEL, Number, OneOf, words
 from onlooker.cli.targets import CHARTS, check_target, write_charts
 from onlooker.errors import InputError, OnlookerWarning
+from onlooker.one_line import one_line, shown
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -41,6 +45,13 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
 @click.option(
     "--state", type=FILE, metavar="FILE", help="Go on from this state if it exists, and keep the new one there."
 )
+@click.option(
+    "--repeated",
+    default="skip",
+    show_default=True,
+    type=OneOf(["skip", "follow"]),
+    help="What to do with rounds that the state has followed before: follow takes them for new ones.",
+)
 @click.option("--chart", type=FILE, metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
 @options.memory_limit
 @options.column_options
@@ -52,6 +63,7 @@ def track(
     level: float,
     out: str | None,
     state: str | None,
+    repeated: str,
     chart: str | None,
     memory_limit: str | None,
     as_json: bool,
@@ -63,45 +75,87 @@ def track(
     """
     for flag, path, suffixes in (("--out", out, ()), ("--state", state, ()), ("--chart", chart, CHARTS)):
         check_target(flag, path, suffixes, log=log)
-    observer, before = _observer(state, exploration, ridge)
-    if before and columns["like"] is None and observer.policy_.feature_names is not None:
-        columns["like"] = Growing(observer.policy_.feature_names, observer.policy_.categories)
-    rounds: BanditLog | LogScan
-    if memory_limit is None:
-        rounds, assumed = open_log(log, columns)
-    else:
-        rounds, assumed = open_scan(log, columns, memory_limit)
-    if state is not None:
-        from onlooker.memory_limit import STATE
-        from onlooker.survey import check_room
+    with _held(state):
+        observer, before = _observer(state, exploration, ridge)
+        aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
+        rounds: BanditLog | LogScan
+        if memory_limit is None:
+            rounds, assumed = open_log(log, columns)
+        else:
+            rounds, assumed = open_scan(log, columns, memory_limit)
+        if state is not None:
+            from onlooker.memory_limit import STATE
+            from onlooker.survey import check_room
 
-        # Before the work, not after it.
-        check_room(rounds, STATE)
-    with warnings.catch_warnings(), progress_bar("following") as progress:
-        # The summary lists them.
-        warnings.simplefilter("ignore", OnlookerWarning)
-        observer.partial_fit(rounds, progress=progress)
-    if not observer.n_choices_:
-        raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
-    summary = observer.summary(level)
-    drawn = chart if chart is not None and _draw(observer, chart) else None
-    if out is not None:
-        observer.policy_.save(out)
-    # Last: should anything before fail, the same command can be given again.
-    if state is not None:
-        observer.save(state)
+            # Before the work, not after it.
+            check_room(rounds, STATE)
+        with warnings.catch_warnings(), progress_bar("following") as progress:
+            # The summary lists them, and what was skipped is said below.
+            warnings.simplefilter("ignore", OnlookerWarning)
+            observer.partial_fit(rounds, repeated=repeated, progress=progress)
+        if not observer.n_choices_:
+            raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
+        summary = observer.summary(level)
+        drawn = chart if chart is not None and _draw(observer, chart) else None
+        if out is not None:
+            observer.policy_.save(out)
+        # Last: should anything before fail, the same command can be given again.
+        if state is not None and observer.n_rounds_ > before:
+            observer.save(state)
+    assumed += aside
+    counts = _counts(observer, before)
     if as_json:
         written = {"out": out, "state": state, "chart": drawn}
-        print_json({"log": log, "assumed": assumed, "rounds_before": before, **written, **summary.to_dict()})
+        print_json({"log": log, "assumed": assumed, **counts, **written, **summary.to_dict()})
         return
     say(f"{log}: {rounds!r}")
     print_assumptions(assumed)
     if before:
-        say(f"  goes on after {before} rounds kept in {state}")
+        print_assumptions([f"goes on after {before} rounds kept in {state}", *_repeats(counts)])
     _print(summary)
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
+
+
+def _counts(observer: TrackingObserver, before: int) -> dict[str, int]:
+    return {
+        "rounds_before": before,
+        "rounds_skipped": observer.n_skipped_,
+        "rounds_followed": observer.n_rounds_ - before,
+        "rounds_unknown": observer.n_unknown_,
+    }
+
+
+def _repeats(counts: dict[str, int]) -> Iterator[str]:
+    """What to know of rounds that were followed before."""
+    skipped, followed = counts["rounds_skipped"], counts["rounds_followed"]
+    if counts["rounds_unknown"]:
+        yield (
+            f"the state's first {counted(counts['rounds_unknown'], 'round')} were followed by release 0.1, which kept "
+            "no record of them: should LOG hold some, they count twice"
+        )
+    if skipped and followed:
+        yield f"skips {counted(skipped, 'round')} that it has followed before, follows {followed} new"
+    elif skipped:
+        yield f"nothing is new: skips {counted(skipped, 'round')} that it has followed before, the state stays as it is"
+
+
+@contextmanager
+def _held(state: str | None) -> Iterator[None]:
+    """Keep other processes from a state until what was read of it has been written back."""
+    from onlooker.lock import locked
+
+    with ExitStack() as held:
+        if state is not None:
+            target = Path(os.path.realpath(state))
+            # Shortened, so that a name as long as the system allows still has a lock beside it.
+            lock = target.parent / f".{target.name[:200]}.lock"
+            try:
+                held.enter_context(locked(lock, Path(state), "another state"))
+            except OSError as error:
+                raise InputError(f"{shown(state)}: cannot be locked ({one_line(error)}): name another place") from error
+        yield
 
 
 def _observer(state: str | None, exploration: str | None, ridge: float | None) -> tuple[TrackingObserver, int]:

@@ -23,6 +23,7 @@ _PASSED = {
     "loss='softmax'": "--loss softmax",
     "pass decimal=','": "pass --decimal ,",
     "pass decimal='.'": "pass --decimal .",
+    "repeated='follow'": "--repeated follow",
 }
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from onlooker.documents import check_fits
 from onlooker.errors import InputError, OnlookerWarning
-from onlooker.experiments.lock import locked
 from onlooker.files import remove_temporaries, write_text
+from onlooker.lock import locked
 from onlooker.one_line import one_line
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"
@@ -104,7 +104,7 @@ def open_ledger(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> 
     with ExitStack() as held:
         try:
             place.mkdir(parents=True, exist_ok=True)
-            held.enter_context(locked(place / LOCK))
+            held.enter_context(locked(place / LOCK, place, "another folder"))
             remove_temporaries(place)
             _agree_on_settings(place, wanted)
             (place / CELLS).mkdir(exist_ok=True)

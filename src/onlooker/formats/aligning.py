@@ -29,5 +29,6 @@ def aligned(log: BanditLog, like: Encoded) -> BanditLog:
         feature_names=wanted,
         round_ids=log.round_ids,
         arm_ids=log.arm_ids,
+        times=log.times,
         categories=like.categories,
     )

@@ -85,6 +85,7 @@ class NestedFile:
             feature_names=self.names,
             round_ids=rounds.round_ids,
             arm_ids=rounds.arm_ids,
+            times=rounds.times,
             categories=self.categories,
         )
 

@@ -64,6 +64,7 @@ def read(
         rounds.chosen,
         feature_names=encoding.feature_names,
         arm_ids=np.tile(as_ids(items.ids), n_rounds),
+        times=rounds.times,
         categories=encoding.categories,
     )
     for warning in warned:

@@ -6,20 +6,21 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from onlooker import ragged
 from onlooker.categories import Encoding
 from onlooker.checks import as_number, counted
-from onlooker.documents import read_document, within
+from onlooker.documents import check_seal, read_document, sealed, within
 from onlooker.errors import (
     InputError,
     NoFamilyFitsWarning,
     NoPreferenceWarning,
     OneArmRoundsWarning,
     OnlookerWarning,
+    RepeatedRoundsWarning,
     TooFewRoundsWarning,
 )
 from onlooker.files import write_text
@@ -29,20 +30,25 @@ from onlooker.observers.base import Observer
 from onlooker.observers.summary import coefficients
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 from onlooker.one_line import one_line, shown
-from onlooker.parts import Parts, parts_of
+from onlooker.parts import Parts
 from onlooker.policy import LinearPolicy
 from onlooker.survey import check_room
 from onlooker.threads import n_threads, ordered_map
 from onlooker.tracking.exploration import FAMILIES, Exploration
-from onlooker.tracking.levels import joined
 from onlooker.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
+from onlooker.tracking.recognition import Looked, followed_rounds, look
+from onlooker.tracking.seen import Seen
 from onlooker.tracking.units import in_units
 from onlooker.trouble import about_collinearity
 from onlooker.types import Index, Matrix, Progress, Vector
 
-SCHEMA = "onlooker.tracking/1"
+SCHEMA = "onlooker.tracking/2"
 """Written into every saved state; a file with another one is refused."""
+FIRST_SCHEMA = "onlooker.tracking/1"
+"""Of release 0.1: without a digest, and without a record of the rounds that were followed."""
+REPEATED = ("skip", "follow")
+"""What `partial_fit` does with rounds that were followed before."""
 
 MISFIT = 0.035
 """Beyond this mean distance between predicted and observed shares, and four of its errors, no family is said to fit.
@@ -92,6 +98,9 @@ class TrackingObserver(Observer):
         are. A feature that first varies later gets its unit then. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
+    n_skipped_, n_unknown_
+        Rounds of the last `partial_fit` that were skipped, since they had been followed before; and rounds that a state
+        of release 0.1 followed without keeping a record of them, so that they are not recognised.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -110,6 +119,12 @@ class TrackingObserver(Observer):
     >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log[2500:])
     >>> bool((parts.theta_ == observer.theta_).all())
     True
+
+    A log that grew can be given as a whole: what was followed before is recognised.
+
+    >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log)
+    >>> bool((parts.theta_ == observer.theta_).all()), parts.n_skipped_
+    (True, 2500)
     """
 
     policy_: LinearPolicy
@@ -123,6 +138,8 @@ class TrackingObserver(Observer):
     settled_round_: int | None
     n_rounds_: int
     n_choices_: int
+    n_skipped_: int
+    n_unknown_: int
     warnings_: tuple[str, ...]
 
     def __init__(
@@ -144,22 +161,37 @@ class TrackingObserver(Observer):
         """
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
-        for part in parts_of(log):
-            monitor.watch(part, None if isinstance(log, Parts) else progress)
-        return self._learn(monitor)
+        before = None if log.feature_names is None else Encoding.of(log)
+        rounds, named = followed_rounds(log, monitor, before, progress=progress)
+        return self._learn(monitor, Seen().after(rounds), named=named)
 
-    def partial_fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
+    def partial_fit(self, log: BanditLog | Parts, *, repeated: str = "skip", progress: Progress | None = None) -> Self:
         """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
 
         Features go by their names. A level of a category that is new gets a feature, after the others, as if it had
         been 0 in all rounds before.
+
+        Rounds that were followed before are skipped, those of a log that grew or of one that comes again: `n_skipped_`
+        says how many, and a `RepeatedRoundsWarning` that nothing is new. Rounds that are older than the last one
+        followed are refused. `repeated="follow"` follows all rounds as new ones. After an error the observer is as it
+        was before.
         """
+        if repeated not in REPEATED:
+            raise InputError(f"repeated is {repeated!r}: use {' or '.join(map(repr, REPEATED))}")
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
-        check_room(log, _matrices(self._monitor))
-        for part in parts_of(log):
-            self._monitor.watch(self._like_before(part), None if isinstance(log, Parts) else progress)
-        return self._learn(self._monitor)
+        check_room(log if isinstance(log, Parts) else as_log(log), _matrices(self._monitor))
+        before = None if self.policy_.feature_names is None else Encoding.of(self.policy_)
+        looked = look(log, before, self._seen) if repeated == "skip" else Looked()
+        if self._seen.unknown and not self._seen.logs:
+            warnings.warn(RepeatedRoundsWarning(_of_0_1(self._seen.unknown)), stacklevel=2)
+        if looked.is_all:
+            warnings.warn(RepeatedRoundsWarning(_nothing_new(looked.known)), stacklevel=2)
+            self.n_skipped_ = looked.known
+            return self
+        monitor = self._monitor.copy()
+        rounds, named = followed_rounds(log, monitor, before, looked, progress)
+        return self._learn(monitor, self._seen.after(rounds), looked.known, named)
 
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
@@ -231,38 +263,67 @@ class TrackingObserver(Observer):
         """
         self._fitted()
         check_work(len(self.theta_), STATE)
+        try:
+            document = self._document()
+            text = sealed(document)
+            # What would not load, or as something else, does not replace a good state.
+            kept = TrackingObserver._of(json.loads(text))
+            if kept._document() != document:  # noqa: SLF001  of its own class
+                raise ValueError("it would load as another")
+        except _DAMAGED as error:
+            raise InputError(f"{shown(path)}: the state cannot be kept ({one_line(error)}): fit again") from error
+        write_text(path, text)
+
+    def _document(self) -> dict[str, Any]:
         names, categories = self.policy_.feature_names, self.policy_.categories
-        document = {
+        return {
             "schema": SCHEMA,
             "feature_names": None if names is None else list(names),
-            "categories": None if categories is None else dict(categories),
+            "categories": None if categories is None else {name: list(levels) for name, levels in categories.items()},
             "automatic": self.exploration == "auto",
             "monitor": self._monitor.to_dict(),
+            "seen": self._seen.to_dict(),
         }
-        write_text(path, json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> TrackingObserver:
-        """Give back an observer that `save` wrote. Nothing in the file is run."""
-        document = read_document(path, SCHEMA, "tracking state", writer="TrackingObserver.save")
+        """Give back an observer that `save` wrote. Nothing in the file is run; one that was changed is refused."""
+        document = read_document(path, [SCHEMA, FIRST_SCHEMA], "tracking state", writer="TrackingObserver.save")
         try:
-            with within("monitor"):
-                monitor = Monitor.from_dict(document["monitor"])
-            observer = cls(
-                exploration="auto" if document["automatic"] else monitor.families[0],
-                ridge=monitor.ridge,
-                checkpoints=monitor.checkpoints,
-            )
-            observer._named = (document["feature_names"], document["categories"])
-            with warnings.catch_warnings():
-                # They were given when the state was saved, and are in `warnings_`.
-                warnings.simplefilter("ignore", OnlookerWarning)
-                return observer._learn(monitor)
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            return cls._of(document)
+        except _DAMAGED as error:
             reason = one_line(error, 200)
             raise InputError(
-                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it anew"
+                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it again, or begin a new one"
             ) from error
+
+    @classmethod
+    def _of(cls, document: dict[str, Any]) -> TrackingObserver:
+        if document["schema"] == SCHEMA:
+            check_seal(document)
+        elif "digest" in document or "seen" in document:
+            raise ValueError("it was not written by release 0.1, as its schema says")
+        with within("monitor"):
+            monitor = Monitor.from_dict(document["monitor"])
+        with within("seen"):
+            is_first = document["schema"] == FIRST_SCHEMA
+            seen = Seen(unknown=monitor.follower.n_rounds) if is_first else Seen.from_dict(document["seen"])
+        if seen.n_rounds != monitor.follower.n_rounds:
+            raise ValueError(f"{monitor.follower.n_rounds} rounds were followed, but {seen.n_rounds} recorded")
+        if document["automatic"] is not all(isinstance(one, str) for one in monitor.families):
+            raise ValueError("other families were compared than was asked for")
+        observer = cls(
+            exploration="auto" if document["automatic"] else monitor.families[0],
+            ridge=monitor.ridge,
+            checkpoints=monitor.checkpoints,
+        )
+        with warnings.catch_warnings():
+            # They were given when the state was saved, and are in `warnings_`.
+            warnings.simplefilter("ignore", OnlookerWarning)
+            names, categories = document["feature_names"], document["categories"]
+            # As a policy has them: names and levels are checked.
+            known = LinearPolicy(np.zeros(monitor.n_features), names, categories)
+            return observer._learn(monitor, seen, named=None if names is None else Encoding.of(known))
 
     def _fresh(self, log: BanditLog | Parts) -> Monitor:
         automatic = isinstance(self.exploration, str) and self.exploration == "auto"
@@ -271,7 +332,6 @@ class TrackingObserver(Observer):
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
         if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
-        self._named = (log.feature_names, log.categories)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
             ridge=as_number(self.ridge, "ridge", least=1e-9, most=1e9),
@@ -279,22 +339,26 @@ class TrackingObserver(Observer):
             checkpoints=as_checkpoints(self.checkpoints),
         )
 
-    def _like_before(self, part: BanditLog) -> BanditLog:
-        """Rounds in the features of those before; where there are new levels, the monitor grows."""
-        names, categories = self._named
-        if names is None or part.feature_names is None:
-            return part
-        found, same = joined(Encoding(tuple(names), dict(categories or {})), part)
-        self._monitor.grow(len(found.feature_names) - len(names))
-        self._named = (found.feature_names, found.categories)
-        return same
+    def _learn(self, monitor: Monitor, seen: Seen, n_skipped: int = 0, named: Encoding | None = None) -> Self:
+        """Take over what was found: all of it or, should anything fail on the way, nothing."""
+        before = dict(self.__dict__)
+        try:
+            self._monitor, self._seen = monitor, seen
+            self.n_skipped_, self.n_unknown_ = n_skipped, seen.unknown
+            self._take(monitor, named)
+            self._warn(list(self._findings(monitor)), stacklevel=3)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
 
-    def _learn(self, monitor: Monitor) -> Self:
+    def _take(self, monitor: Monitor, named: Encoding | None) -> None:
         follower = monitor.follower
         steps = [*follower.path, follower.here()]
-        self._monitor = monitor
         constant, tangled = monitor.identification.flags()
-        self.policy_ = LinearPolicy(np.where(constant, 0.0, follower.theta), *self._named)
+        self.policy_ = LinearPolicy(
+            np.where(constant, 0.0, follower.theta), *(() if named is None else (named.feature_names, named.categories))
+        )
         self.covariance_ = follower.covariance
         self.units_ = follower.units
         self._told = ~(constant | tangled)
@@ -307,8 +371,6 @@ class TrackingObserver(Observer):
         self.settled_round_ = settled_round(follower.path if ended else steps, follower.units)
         self.n_rounds_ = follower.n_rounds
         self.n_choices_ = follower.n_choices
-        self._warn(list(self._findings(monitor)), stacklevel=3)
-        return self
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
         follower, d = monitor.follower, monitor.n_features
@@ -353,3 +415,22 @@ class TrackingObserver(Observer):
 def _matrices(monitor: Monitor) -> int:
     """How many of d x d following takes at its peak."""
     return FOLLOWING + FAMILY * (min(n_threads(), len(monitor.families)) - 1)
+
+
+_DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What goes wrong where a state is not what `save` writes."""
+
+
+def _of_0_1(unknown: int) -> str:
+    return (
+        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log hold "
+        "some of them, they count twice; give it new rounds only"
+    )
+
+
+def _nothing_new(known: int) -> str:
+    rounds = "the one round" if known == 1 else f"all {known} rounds"
+    return (
+        f"nothing is new: {rounds} of the log were followed before, and are skipped; should they be new rounds that "
+        "are the same, pass repeated='follow'"
+    )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -235,6 +237,22 @@ class Follower:
             **{name: getattr(self, name) for name in _COUNTS},
         }
 
+    def check(self) -> None:
+        """Refuse what contradicts itself: values that no log has made."""
+        rounds = [one.n_rounds for one in self.path]
+        predicted, picked, variance, checked = np.moveaxis(self.tally, 1, 0)
+        slack = 1e-9 * max(self.n_rounds, 1)
+        if self.n_choices > self.n_rounds:
+            raise ValueError(f"{self.n_choices} of {self.n_rounds} rounds offered a choice")
+        if not _is_rising(rounds) or (rounds and rounds[-1] > self.n_rounds):
+            raise ValueError("the path is not in order, or longer than what was followed")
+        if (np.maximum(predicted, picked) > checked + slack).any() or (variance > checked + slack).any():
+            raise ValueError("more was predicted or picked than there were rounds")
+        if checked.sum() > self.n_choices or (checked % 1).any() or (picked % 1).any():
+            raise ValueError("other rounds were checked than were followed")
+        if not (-slack <= self.lapses <= self.n_choices + slack and max(self.evidence, self.chance) <= slack):
+            raise ValueError("a share or a probability is above 1")
+
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
         """Give back what `to_dict` was made of."""
@@ -294,6 +312,10 @@ def _rescale(belief: Belief, assumption: Assumption, place: int, factor: float) 
     # Its weight may be as large as any: the prior was too narrow if the unit was too large.
     known = belief.spread[place, place] + belief.prior_inverse[place, place]
     belief.spread[place, place] += max(0.0, 1.0 / assumption.precision - known)
+
+
+def _is_rising(values: Sequence[int]) -> bool:
+    return all(before < later for before, later in pairwise(values))
 
 
 def _added(total: float, values: Vector) -> float:

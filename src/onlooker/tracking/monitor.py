@@ -7,6 +7,7 @@ there are enough of them they are kept; after that a round is looked at once and
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,10 +85,16 @@ class Monitor:
         assert self._follower is not None, "nothing was watched yet"
         return self._follower
 
+    def copy(self) -> Monitor:
+        """Another one that knows the same: what it watches does not change this one."""
+        # The log that waits never changes.
+        return deepcopy(self, {id(self.waiting): self.waiting})
+
     def watch(self, log: BanditLog, progress: Progress | None = None) -> None:
-        """Take in the next rounds."""
+        """Take in the next rounds; after an error, work on with a copy from before."""
         if log.n_features != self.n_features:
             raise InputError(f"the log has {log.n_features} features, but those before had {self.n_features}")
+        check_largest(log, self.ridge)
         if self._follower is not None and self.waiting is None:
             self._follower.follow(log, progress)
         else:
@@ -178,7 +185,23 @@ class Monitor:
         )
         with within("information"):
             found.identification = _identification(values, follower)
+        found.check()
         return found
+
+    def check(self) -> None:
+        """Refuse what contradicts itself: values that no log has made."""
+        follower, n_rounds = self.follower, self.follower.n_rounds
+        follower.check()
+        if self.decided_on > n_rounds:
+            raise ValueError(f"{self.decided_on} rounds have decided, but {n_rounds} were followed")
+        if self.waiting is not None and (self.waiting.n_rounds, self.waiting.n_features) != (n_rounds, self.n_features):
+            raise ValueError("other rounds are waiting than were followed")
+        if (self.waiting is None) != (self._is_settled() or n_rounds >= LONGEST):
+            raise ValueError("rounds are waiting for a decision that was made, or are missing for one that was not")
+        if any(one.assumption.ridge != self.ridge for one in self.tuned) or follower.checkpoints != self.checkpoints:
+            raise ValueError("ridge or checkpoints were not the same throughout")
+        if follower.assumption != self.best.assumption:
+            raise ValueError("what was followed is not what was decided")
 
 
 def _identification(values: dict[str, Any], follower: Follower) -> Identification:
@@ -221,8 +244,10 @@ def _size(step: int) -> int:
     return max(1, round(DECIDING * GROWTH**step))
 
 
-def check_scale(log: BanditLog, ridge: float) -> None:
-    """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
+def check_largest(log: BanditLog, ridge: float) -> None:
+    """Refuse features whose squares leave no digits for the ridge."""
+    if not log.n_rounds:
+        return
     # Not by absolute values, which would be a second copy of the rounds.
     spread = np.maximum(log.dense.max(axis=0), -log.dense.min(axis=0))
     names = feature_labels(log.feature_names, log.n_features)
@@ -230,6 +255,11 @@ def check_scale(log: BanditLog, ridge: float) -> None:
     if float(spread.max()) > limit:
         worst = int(spread.argmax())
         raise InputError(f"feature {names[worst]!r} reaches {spread[worst]:.3g}, more than {limit:.3g}: rescale it")
+
+
+def check_scale(log: BanditLog, ridge: float) -> None:
+    """Refuse features whose squares leave no digits for the ridge, or are lost beside it."""
+    check_largest(log, ridge)
     if not (mean_square(log[:DECIDING]) / ridge) ** 0.5 >= 1 / LARGEST:
         raise InputError(
             f"the features are tiny beside a ridge of {ridge:g}: rescale them, or pass the learner's ridge"

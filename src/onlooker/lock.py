@@ -1,4 +1,4 @@
-"""One run at a time in a folder: a lock that the system lets go when its holder ends, however it ends."""
+"""One process at a time: a lock that the system lets go when its holder ends, however it ends."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from functools import partial
 from pathlib import Path
 
 from onlooker.errors import InputError
+from onlooker.one_line import shown
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, held: Path, other: str) -> Iterator[None]:
     """Hold a lock file, where the system has locks; refuse if another process holds it.
+
+    `held` is what it stands for, and `other` what to name instead.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder, locked(Path(folder) / "run.lock"):
+    >>> with TemporaryDirectory() as folder, locked(Path(folder) / "run.lock", Path(folder), "another folder"):
     ...     os.listdir(folder)
     ['run.lock']
     """
     if os.name != "posix":
         yield
         return
-    descriptor = _lock(path)
+    descriptor = _lock(path, held, other)
     try:
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())
@@ -37,7 +40,7 @@ def locked(path: Path) -> Iterator[None]:
                 undo()
 
 
-def _lock(path: Path) -> int:
+def _lock(path: Path, held: Path, other: str) -> int:
     import fcntl
 
     while True:
@@ -50,8 +53,8 @@ def _lock(path: Path) -> int:
         except BlockingIOError:
             holder = os.read(descriptor, 20).decode(errors="replace") or "of unknown number"
             os.close(descriptor)
-            message = f"process {holder} is at work in it: wait until it ends, or name another folder"
-            raise InputError(f"{path.parent}: {message}") from None
+            message = f"process {holder} is at work in it: wait until it ends, or name {other}"
+            raise InputError(f"{shown(held)}: {message}") from None
         except OSError:
             os.close(descriptor)
             raise
