@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -20,6 +21,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every command that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+STARTS_A_CLUSTER = {"onlooker.clusters.ray_parts.RayParts"}
+"""Examples in docstrings that take as long as the tests marked `slow`."""
+
+
+def pytest_itemcollected(item):
+    if item.name in STARTS_A_CLUSTER:
+        item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """Leave the thousands of tests themselves out of garbage collections, which some commands ask for often."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -53,9 +53,9 @@ def visit(browser):
 def _page_requests(page):
     """Addresses asked for by a page: those that its policy blocked were not, and data in the page is no address."""
     failed = page.events("Network.loadingFailed")
-    blocked = {one["requestId"] for one in failed if one.get("blockedReason") == "csp"}
-    asked = [one for one in page.events("Network.requestWillBeSent") if one["requestId"] not in blocked]
-    found = [one["request"]["url"] for one in asked if one["requestId"] != one["loaderId"]]
+    others = {page.document, *(one["requestId"] for one in failed if one.get("blockedReason") == "csp")}
+    asked = page.events("Network.requestWillBeSent")
+    found = [one["request"]["url"] for one in asked if one["requestId"] not in others]
     found += [one["url"] for one in page.events("Network.webSocketCreated")]
     return [url for url in found if not url.startswith("data:")]
 

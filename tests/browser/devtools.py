@@ -102,9 +102,9 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", session, **media)
         self.events.clear()
         try:
-            self.call("Page.navigate", session, url=path.as_uri())
+            document = self.call("Page.navigate", session, url=path.as_uri())["loaderId"]
             self.wait_for("Page.loadEventFired")
-            yield Page(self, session)
+            yield Page(self, session, document)
         finally:
             self.call("Target.disposeBrowserContext", browserContextId=context)
 
@@ -112,8 +112,10 @@ class Browser:
 class Page:
     """A loaded page."""
 
-    def __init__(self, browser, session):
+    def __init__(self, browser, session, document):
         self._browser, self._session = browser, session
+        self.document = document
+        """The request for the page itself."""
 
     def evaluate(self, expression):
         """The value of an expression, or of what it promises. The page's policy against scripts is not asked."""
