@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, settings
 
 # No deadline: the first example of a test may import or compile, and the machine may be slow. The same examples in
 # every run.
-settings.register_profile("onlooker", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "onlooker", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("onlooker")
 
 # Tests side by side have a core each: more threads would only wait for one another. Tests of threads say how many.
