@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Tests start hundreds of processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A target that fails half-way is made anew the next time.
 .DELETE_ON_ERROR:
 .PHONY: demo test test-slow browser docs check format figures dist audit licences lock clean

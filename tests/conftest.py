@@ -28,9 +28,11 @@ STARTS_A_CLUSTER = {"onlooker.clusters.ray_parts.RayParts"}
 """Examples in docstrings that take as long as the tests marked `slow`."""
 
 
-def pytest_itemcollected(item):
-    if item.name in STARTS_A_CLUSTER:
-        item.add_marker(pytest.mark.slow)
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name in STARTS_A_CLUSTER:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish():
