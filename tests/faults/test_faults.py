@@ -110,7 +110,7 @@ def killed(tmp_path_factory, versions):
         lay(place / "old" / name, versions[name][OLD])
     here = Path(__file__).parent
     command = [sys.executable, str(here / "killed.py"), str(place)]
-    environment = {**os.environ, "PYTHONPATH": str(here.parent), "ONLOOKER_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parent), *sys.path]), "ONLOOKER_THREADS": "1"}
     subprocess.run(command, check=True, env=environment, timeout=900)
     return place
 
