@@ -4,15 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# Tests start hundreds of processes: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A target that fails half-way is made again the next time.
 .DELETE_ON_ERROR:
-.PHONY: demo test browser docs check format figures dist audit licences lock clean
+.PHONY: demo test test-slow browser docs check format figures dist audit licences lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
 
 test: $(VENV)/.dev check
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+
+# What is long by nature: kills, clusters, peaks of memory, load, full rounds of chance.
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 
 # The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
 browser: $(VENV)/.dev

@@ -14,4 +14,4 @@ if ! command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1; then
         exit 2
     fi
 fi
-exec "${PYTHON:-.venv/bin/python}" -m pytest tests/browser "$@"
+exec "${PYTHON:-.venv/bin/python}" -m pytest tests/browser -n auto --dist loadfile "$@"

@@ -18,7 +18,10 @@ ARMS, FEATURES = 100, 25
 FILES = {"first.parquet": 3_000, "second.parquet": 8_000, "third.parquet": 11_000}
 """Rounds of each, of 10 kB: together four times what libraries leave of the limit, and too many to be loaded."""
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc"),
+]
 
 WORK = """
 import json, re, sys

@@ -3,14 +3,13 @@
 import ast
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import onlooker
+from onlooker.cli import main
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "onlooker"
@@ -29,10 +28,11 @@ def test_every_public_name_is_there_and_known_to_type_checkers():
         onlooker.nonsense  # noqa: B018
 
 
-def test_the_readmes_table_is_what_the_demo_prints(tmp_path):
+def test_the_readmes_table_is_what_the_demo_prints(tmp_path, monkeypatch, capsys):
     """Errors to 5%: the last digits of a simulation depend on the processor."""
-    command = [sys.executable, "-m", "onlooker", "demo", "--out", str(tmp_path / "page.html")]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    monkeypatch.setattr("sys.argv", ["onlooker", "demo", "--out", str(tmp_path / "page.html")])
+    main()
+    printed = capsys.readouterr().out
     row = re.compile(
         r"^(learner \(sees rewards\)|suffix imitation, [^ ]+(?: [^ ]+)*?) {2,}(?:(\d+) +)?(0\.\d+)", re.MULTILINE
     )

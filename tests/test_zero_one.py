@@ -47,9 +47,10 @@ def most_explained(log, weights=None):
     return best
 
 
-def test_search_reaches_the_optimum_and_never_ends_above_the_softmax():
+@pytest.mark.parametrize(("problems", "least"), [(25, 24), pytest.param(100, 97, marks=pytest.mark.slow)])
+def test_search_reaches_the_optimum_and_never_ends_above_the_softmax(problems, least):
     reached = 0
-    for seed in range(100):
+    for seed in range(problems):
         objective, start = noisy_problem(seed)
         found, given = fewest_misses(objective, start), count_misses(objective, start)
         assert found.loss <= given.loss
@@ -57,7 +58,7 @@ def test_search_reaches_the_optimum_and_never_ends_above_the_softmax():
         most = most_explained(objective.log)
         assert found.agreed <= most
         reached += found.agreed == most
-    assert reached >= 97
+    assert reached >= least
 
 
 @pytest.mark.parametrize("seed", [0, 3, 1, 4, 7, 2, 5])

@@ -68,7 +68,7 @@ def test_draws_have_the_moments_of_weighted_draws_from_the_model():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(4, 3, 2))
     log, theta = BanditLog.from_dense(X, chosen=[0, 2, 1, 1]), np.array([0.3, -0.2])
-    n, picked = 400_000, X[np.arange(4), [0, 2, 1, 1]]
+    n, picked = 100_000, X[np.arange(4), [0, 2, 1, 1]]
     rewards = picked @ theta + NOISE * rng.normal(size=(n, 4))
     weights = np.zeros(n)
     for t in range(4):

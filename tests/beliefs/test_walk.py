@@ -11,7 +11,7 @@ from onlooker.observers.belief_observer import Imitation
 
 def test_draws_have_the_moments_of_weighted_draws_from_the_model():
     rng = np.random.default_rng(6)
-    X, chosen, n = rng.normal(size=(4, 3, 2)), np.array([0, 1, 2, 0]), 400_000
+    X, chosen, n = rng.normal(size=(4, 3, 2)), np.array([0, 1, 2, 0]), 100_000
     walk = Walk(first=0.05, step=0.01, spread=0.005)
     betas = np.cumsum(rng.normal(size=(4, n, 2)) * np.sqrt([0.05, 0.01, 0.01, 0.01])[:, None, None], axis=0)
     scores = ALPHA * np.einsum("tnd,tkd->tnk", betas + np.sqrt(0.005) * rng.normal(size=betas.shape), X)

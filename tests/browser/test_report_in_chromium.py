@@ -11,7 +11,6 @@ from onlooker import Environment, LinUCB, read_log, report_page, simulate, write
 from onlooker.log_report import Input, Source
 
 OPEN = 'document.querySelectorAll("details").forEach(one => one.open = true);'
-PRINTED = (("@media print", "@media all"), ("@media screen and (prefers-color-scheme: dark)", "@media not all"))
 KEPT = ["item_feature_0", "item_feature_1", "item_feature_3", "user-item_affinity"]
 NAMES = ("linucb", "bandit", "hostile", "several")
 
@@ -117,20 +116,17 @@ def test_print_shows_every_table_within_the_paper(pages, measured, name):
     return [tables.length > 5, tables.every(one => one.checkVisibility()),
       tables.every(one => one.getBoundingClientRect().right <= innerWidth),
       getComputedStyle(document.body).backgroundColor, document.querySelectorAll("details[open]").length]"""
-    assert measured(pages[name], body, 700, *PRINTED) == [True, True, True, "rgb(255, 255, 255)", 0]
+    assert measured(pages[name], body, 700, media="print") == [True, True, True, "rgb(255, 255, 255)", 0]
 
 
-@pytest.mark.parametrize(("scheme", "number", "paper"), [("light", 1, (255, 255, 255)), ("dark", 0, (20, 24, 29))])
+@pytest.mark.parametrize(("scheme", "paper"), [("light", (255, 255, 255)), ("dark", (20, 24, 29))])
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("name", ["linucb", "bandit", "hostile"])
-def test_light_and_dark(pages, chromium, shots, name, width, scheme, number, paper):
+def test_light_and_dark(pages, browser, shots, name, width, scheme, paper):
     target = shots / f"{name}-{width}-{scheme}.png"
-    chromium(
-        pages[name].as_uri(),
-        f"--blink-settings=preferredColorScheme={number}",
-        f"--window-size={width},6600",
-        f"--screenshot={target}",
-    )
+    prefers = [{"name": "prefers-color-scheme", "value": scheme}]
+    with browser.opened(pages[name], width, 6600, features=prefers) as page:
+        target.write_bytes(page.shot())
     pixels = (imread(target)[:, :, :3] * 255).round().astype(int)
     assert pixels.shape[1] == width
     assert tuple(pixels[2, 2]) == paper

@@ -11,6 +11,8 @@ from onlooker.observers.methods import METHODS
 
 SMALL = ("--rounds", 2000, "--features", 4, "--arms", 10, "--seed", 2)
 
+UNIFORM = ("--learner", "uniform", "--rounds", 500, "--features", 3)
+
 
 def test_simulated(run):
     document = json.loads(run("compare", *SMALL, "--json").out)
@@ -26,7 +28,7 @@ def test_simulated(run):
 
 def test_the_same_seed_gives_the_same_table(run):
     def table():
-        rows = json.loads(run("compare", *SMALL, "--json").out)["rows"]
+        rows = json.loads(run("compare", *SMALL, "--rounds", 400, "--json").out)["rows"]
         return [{key: value for key, value in row.items() if key not in {"seconds", "peak_mb"}} for row in rows]
 
     assert table() == table()
@@ -34,7 +36,7 @@ def test_the_same_seed_gives_the_same_table(run):
 
 def test_a_log_of_ones_own(run, tmp_path):
     path = tmp_path / "log.parquet"
-    write_log(simulate(Environment(4, 10), LinUCB(), 1500).log, path)
+    write_log(simulate(Environment(4, 10), LinUCB(), 800).log, path)
     ran = run("compare", path)
     assert ran.code == 0, ran.err
     assert "suffix imitation, auto" in ran.out
@@ -50,12 +52,12 @@ def test_a_log_of_ones_own(run, tmp_path):
 
 
 def test_warnings_are_said_once(run):
-    ran = run("compare", "--learner", "uniform", "--rounds", 500, "--features", 3, "--arms", 4, "--seed", 1)
+    ran = run("compare", *UNIFORM, "--arms", 4, "--seed", 1)
     assert ran.code == 0
     assert "uniformly at random explains the picks as well" in ran.err
     assert "suffix imitation, naive" in ran.err
     assert "(tracking): the first 500 picks look uniform" in ran.err
-    document = json.loads(run("compare", "--learner", "uniform", "--rounds", 500, "--features", 3, "--json").out)
+    document = json.loads(run("compare", *UNIFORM, "--observer", "tracking", "--json").out)
     assert [row["direction_error"] is None for row in document["rows"] if row["name"] == "tracking"] == [True]
 
 

@@ -21,9 +21,9 @@ def test_table_and_page(run, tmp_path):
 
 
 def test_json_and_seed(run, tmp_path):
-    first = json.loads(run("demo", "--rounds", 500, "--seed", 1, "--out", tmp_path / "a.html", "--json").out)
-    again = json.loads(run("demo", "--rounds", 500, "--seed", 1, "--out", tmp_path / "b.html", "--json").out)
-    other = json.loads(run("demo", "--rounds", 500, "--seed", 2, "--out", tmp_path / "c.html", "--json").out)
+    first = json.loads(run("demo", "--rounds", 300, "--seed", 1, "--out", tmp_path / "a.html", "--json").out)
+    again = json.loads(run("demo", "--rounds", 300, "--seed", 1, "--out", tmp_path / "b.html", "--json").out)
+    other = json.loads(run("demo", "--rounds", 300, "--seed", 2, "--out", tmp_path / "c.html", "--json").out)
     errors = [[row["direction_error"] for row in found["rows"]] for found in (first, again, other)]
     assert errors[0] == errors[1] != errors[2]
     assert len(first["tracked"]) == 2

@@ -73,10 +73,11 @@ def test_ctrl_c_exits_130_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_pipe_ends_quietly(tmp_path):
-    command = f"{sys.executable} -m onlooker compare --rounds 2000 --features 4 --arms 10 --seed 2 | head -n 1"
+def test_a_closed_pipe_ends_quietly(tmp_path, run):
+    arguments = "compare --rounds 2000 --features 4 --arms 10 --seed 2 --observer rule"
     # Once before, so that nothing is left to compile.
-    subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=True)
+    assert run(*arguments.split()).out.count("\n") > 3
+    command = f"{sys.executable} -m onlooker {arguments} | head -n 1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False
     )

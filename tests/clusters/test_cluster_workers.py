@@ -24,6 +24,7 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*.json")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blow", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "hanging"])
 def test_a_lost_worker_costs_its_task_and_nothing_else(tmp_path, on_cluster, blow, monkeypatch):
     monkeypatch.setattr("onlooker.clusters.link.SILENCE", 5.0)
@@ -44,6 +45,7 @@ def test_a_lost_worker_costs_its_task_and_nothing_else(tmp_path, on_cluster, blo
     assert files_in(tmp_path / "cluster") == files_in(tmp_path / "here")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [slow, busy])
 def test_a_long_task_is_not_taken_for_a_hanging_one(tmp_path, on_cluster, task, monkeypatch):
     monkeypatch.setattr("onlooker.clusters.link.SILENCE", 5.0)
@@ -53,6 +55,7 @@ def test_a_long_task_is_not_taken_for_a_hanging_one(tmp_path, on_cluster, task, 
     assert len(notes(log)) == 1
 
 
+@pytest.mark.slow
 def test_what_fails_is_told_and_the_rest_is_kept(tmp_path, on_cluster):
     tasks = [Task(f"t{n}", {"number": n, "bad": [0, 2]}) for n in range(4)]
     with pytest.raises(OnlookerError, match=r"task t0: nothing can be done with 0 \(2 of 4 tasks failed") as caught:

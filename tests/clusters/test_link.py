@@ -37,6 +37,7 @@ def test_nobody_listens():
             Link(address, None)
 
 
+@pytest.mark.slow
 def test_someone_listens_who_is_no_cluster(monkeypatch):
     monkeypatch.setattr(link, "OPEN_SECONDS", 4.0)
     monkeypatch.setattr(link, "_PARTING_SECONDS", 1.0)
@@ -48,6 +49,7 @@ def test_someone_listens_who_is_no_cluster(monkeypatch):
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_a_cluster_of_our_own_that_is_killed(scan):
     with RayParts(scan, workers=1) as parts:
         folder = Path(parts.link.folder)

@@ -25,6 +25,8 @@ from strategies import assert_equal_logs
 
 from .conftest import wait_for
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", autouse=True)
 def small_sample():

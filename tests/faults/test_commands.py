@@ -2,6 +2,7 @@
 
 import errno
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from onlooker import BanditLog, write_log
 from onlooker.cli import commands, main
+from onlooker.experiments.workers import Outcome, attempt
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="renames as POSIX systems do them")
 
@@ -43,6 +45,29 @@ WRITING = {
 """Arguments of every other, and the files that it writes, in order."""
 
 
+class Here:
+    """Runs the cells of a reproduction in this process: to start others takes its time and is not the matter here."""
+
+    number = 1
+
+    def __init__(self, function, _number):
+        self._function = pickle.dumps(function)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def busy(self):
+        return 0.0
+
+    def run(self, jobs):
+        for job in jobs:
+            result, error, details = attempt(self._function, job.arguments)
+            yield Outcome(job=job, seconds=0.0, result=result, error=error, details=details)
+
+
 @pytest.fixture(scope="session")
 def place(tmp_path_factory):
     """A folder with a log in it."""
@@ -73,6 +98,7 @@ def run(monkeypatch, capsys, place):
         arguments = [str(one) for one in WRITING[command][0]]
         monkeypatch.chdir(folder)
         monkeypatch.setattr(os, "replace", replace)
+        monkeypatch.setattr("onlooker.experiments.workers.Workers", Here)
         monkeypatch.setattr("sys.argv", ["onlooker", command, *arguments])
         code = 0
         try:

@@ -110,12 +110,12 @@ def killed(tmp_path_factory, versions):
         lay(place / "old" / name, versions[name][OLD])
     here = Path(__file__).parent
     command = [sys.executable, str(here / "killed.py"), str(place)]
-    path = os.pathsep.join([str(here.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "ONLOOKER_THREADS": "1"}
-    subprocess.run(command, check=True, env=environment, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parent), *sys.path]), "ONLOOKER_THREADS": "1"}
+    subprocess.run(command, check=True, env=environment, timeout=900)
     return place
 
 
+@pytest.mark.slow
 @EACH
 def test_a_kill_leaves_the_old_file_or_the_new_one(name, killed, versions):
     old, new = versions[name]
@@ -130,6 +130,7 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(name, killed, versions):
     assert halves > 1
 
 
+@pytest.mark.slow
 @EACH
 def test_after_a_kill_the_same_command_goes_through(name, killed, versions):
     for folder in sorted((killed / name).iterdir())[::5]:

@@ -13,6 +13,7 @@ SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "kill_reprod
 WHOLE = {"cells/a.json": b"[1]", "cells/b.json": b"[2]", "results.csv": b"1,2\n"}
 
 
+@pytest.mark.slow
 def test_kills_cost_no_finished_cell(tmp_path):
     # These moments: as the fourth file is written, and after one more cell. Where that cell was the last, or files come
     # and go between two looks, the run is over before it is killed, and the next one gets the kill.

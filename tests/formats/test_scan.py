@@ -191,6 +191,7 @@ print(rows, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "long"), [kind for kind in KINDS if "gz" not in kind[0]])
 def test_memory_is_bounded_by_the_batch(tmp_path, name, long):
     rng = np.random.default_rng(0)

@@ -80,7 +80,7 @@ def test_row_groups_before_the_start_are_not_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("long", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_fits_rounds_that_straddle_files_and_row_groups(tmp_path, monkeypatch, long, seed):
-    log = random_log(seed, rounds=1000)
+    log = random_log(seed, rounds=500)
     write_parts([log], tmp_path / "whole.parquet", long=long)
     table = pq.read_table(tmp_path / "whole.parquet")
     rng = np.random.default_rng(seed)

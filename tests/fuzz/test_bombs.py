@@ -14,7 +14,10 @@ LIMIT = 500_000_000
 SOON = 20.0
 """Seconds, on a machine that does much else."""
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peak memory is read from /proc"),
+]
 
 READ = """
 import gc, json, re, sys, time

@@ -29,11 +29,12 @@ def folder():
         yield Path(place)
 
 
+@pytest.mark.parametrize("examples", [10, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", TARGETS)
-def test_mutated(name, folder):
+def test_mutated(name, examples, folder):
     """Chance is hypothesis's own, so that what fails is made smaller."""
 
-    @settings(max_examples=60, database=None)
+    @settings(max_examples=examples, database=None)
     @given(st.randoms(use_true_random=False))
     def mutated(chance):
         place = folder / name

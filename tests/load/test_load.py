@@ -10,7 +10,10 @@ import pytest
 import load
 from onlooker.experiments.tables import read_csv, write_csv
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc"),
+]
 
 
 def test_larger_than_memory(tmp_path, capsys, monkeypatch):

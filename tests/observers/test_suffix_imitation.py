@@ -20,8 +20,10 @@ from onlooker.simulation import simulate
 
 @pytest.mark.parametrize(
     ("learner", "levels"),
-    [(LinUCB(), (0.052, 0.076, 0.060)), (LinTS(), (0.048, 0.075, 0.069))],
-    ids=["LinUCB", "LinTS"],
+    [
+        pytest.param(LinUCB(), (0.052, 0.076, 0.060), id="LinUCB"),
+        pytest.param(LinTS(), (0.048, 0.075, 0.069), id="LinTS", marks=pytest.mark.slow),
+    ],
 )
 def test_levels_at_the_papers_default_setting(learner, levels):
     """d = 50, K = 200, N = 10,000: learner, naive and rule, within 20% of the levels that are known, in their order."""
@@ -39,6 +41,7 @@ def test_levels_at_the_papers_default_setting(learner, levels):
     assert itself < rule < naive
 
 
+@pytest.mark.slow
 def test_one_fit_holds_no_second_copy_of_the_features():
     """Peak memory, beyond what the interpreter and its libraries take, stays under 1.3 times the log."""
     script = """
