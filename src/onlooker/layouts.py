@@ -67,9 +67,9 @@ class Layout(ABC):
         """The rows of several, one after the other."""
 
     @property
-    def T(self) -> _Transposed:  # noqa: N802  NumPy's name
+    def T(self) -> Transposed:  # noqa: N802  NumPy's name
         """Transposed, for products with one value a row."""
-        return _Transposed(self)
+        return Transposed(self)
 
     @property
     @abstractmethod
@@ -80,7 +80,7 @@ class Layout(ABC):
         return self.shape[0]
 
 
-class _Transposed:
+class Transposed:
     """`rows.T`, which can be multiplied with one value a row."""
 
     def __init__(self, rows: Layout) -> None:

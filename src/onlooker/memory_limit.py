@@ -36,8 +36,8 @@ FITTING = 20
 FOLLOWING, FAMILY = 14, 5
 """The same for tracking, and for every further family that is tried at the same time."""
 
-STATE = 72
-"""The same for tracking that is saved as text."""
+STATE = 110
+"""The same for tracking that is saved as text, and read back from it before it is written."""
 
 WIDEST = 32
 """The room of so many is not filled with rounds of a scan, whatever is done with it."""

@@ -6,11 +6,15 @@ import json
 import os
 import unicodedata
 
+KEPT = "\n\t\u200c\u200d"
+"""Letters that are not printable, and are left alone all the same."""
+
 
 def safe(text: str, instead: str = "?") -> str:
     r"""The text without letters that command a terminal, reorder others, are not seen, or cannot be encoded.
 
-    Line ends and tabs stay, and every other kind of space becomes a plain one.
+    Line ends, tabs and the joiners that some scripts are written with stay; every other kind of space becomes a plain
+    one.
 
     Examples
     --------
@@ -19,7 +23,7 @@ def safe(text: str, instead: str = "?") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else _plain(letter, instead) for letter in text)
+    return "".join(letter if letter.isprintable() or letter in KEPT else _plain(letter, instead) for letter in text)
 
 
 def _plain(letter: str, instead: str) -> str:

@@ -37,7 +37,7 @@ class Observer:
 
     @property
     def theta_(self) -> Vector:
-        """Weight of each feature, shape (d,): what a linear policy consists of."""
+        """Weight of each feature, shape (d,); only linear policies have them."""
         return as_linear(self._fitted(), "theta_").theta
 
     def predict(self, log: BanditLog) -> Index:

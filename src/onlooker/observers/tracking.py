@@ -198,11 +198,11 @@ class TrackingObserver(Observer):
 
         The first of equals, as `predict_proba` has them; `policy_.choose` leaves exploration out.
         """
-        return ragged.argmax(self.predict_proba(log), log.offsets)
+        return ragged.argmax(self.predict_proba(as_log(log, "predict")), log.offsets)
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that `predict` gives."""
-        return float(np.mean(self.predict(log) == log.chosen))
+        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
 
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
