@@ -16,6 +16,7 @@ from numba.core import caching
 from onlooker.errors import InputError
 from onlooker.kernels import kept as module
 from onlooker.kernels.kept import KernelFiles, kept, sources
+from onlooker.preparation import preparation
 
 
 def double(values):
@@ -186,11 +187,11 @@ def test_time_for_loading_and_compiling_is_counted_once_and_apart(folder):  # no
     def outer(values):
         return inner(values) + 1
 
-    before, compiled = module.preparation.seconds, module.preparation.compiled
+    before, compiled = preparation.seconds, preparation.compiled
     inner = kept()(double)
     started = time.perf_counter()
     assert kept()(outer)(2.0) == 5.0
-    took = module.preparation.seconds - before
+    took = preparation.seconds - before
     assert 0 < took <= time.perf_counter() - started
-    assert module.preparation.compiled - compiled == 2
-    assert module.preparation.busy == 0
+    assert preparation.compiled - compiled == 2
+    assert preparation.busy == 0

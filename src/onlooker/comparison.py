@@ -19,6 +19,7 @@ from onlooker.observers import Observer
 from onlooker.observers.methods import find_methods
 from onlooker.peak_memory import Peak, peak_memory
 from onlooker.policy import LinearPolicy, Policy
+from onlooker.preparation import preparation
 from onlooker.survey import check_room
 from onlooker.sweep import BurnInSweep
 from onlooker.types import Progress, Vector
@@ -151,8 +152,6 @@ def compare(
 
 def _measured_fit(observer: Observer, log: BanditLog, *, memory: bool) -> tuple[float, float | None]:
     """Fit, and give the seconds that it took without loading or compiling kernels, and its peak memory in MB."""
-    from onlooker.kernels.kept import preparation
-
     compiled, before = preparation.compiled, preparation.seconds
     with warnings.catch_warnings(), peak_memory() if memory else nullcontext(Peak()) as peak:
         # The rows carry them.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from onlooker.one_line import json_text, safe
+from onlooker.preparation import preparation
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
@@ -103,12 +104,12 @@ def _kernels_watched() -> Iterator[None]:
     import signal
     import threading
 
-    done, before = threading.Event(), _compiled_kernels()
+    done, before = threading.Event(), preparation.compiled
 
     def announce() -> None:
         wait = 3.0
         while not done.wait(wait):
-            if _compiled_kernels() > before:
+            if preparation.compiled > before:
                 say("compiling once, some ten seconds …", err=True)
                 return
             wait = 1.0
@@ -134,16 +135,10 @@ def _kernels_watched() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _compiled_kernels() -> int:
-    """How many kernels were compiled so far, without importing the compiler to ask."""
-    preparation = getattr(sys.modules.get("onlooker.kernels.kept"), "preparation", None)
-    return 0 if preparation is None else int(preparation.compiled)
-
-
 def _kernels_busy() -> bool:
     """Whether the compiler is being imported, or a kernel loaded or compiled."""
-    preparation = getattr(sys.modules.get("onlooker.kernels.kept"), "preparation", None)
-    return "numba" in sys.modules if preparation is None else bool(preparation.busy)
+    importing = "numba" in sys.modules and "onlooker.kernels.kept" not in sys.modules
+    return importing or bool(preparation.busy)
 
 
 def print_json(document: Any) -> None:

@@ -7,10 +7,8 @@ It also notices an edit in the caller's module alone, not in the modules of the 
 
 import hashlib
 import pickle
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +18,7 @@ from numba.core.serialize import dumps
 
 from onlooker.errors import InputError
 from onlooker.files import write_bytes
+from onlooker.preparation import preparation
 
 _DIGEST = hashlib.sha256().digest_size
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,41 +34,6 @@ def sources(folder: Path) -> str:
 _FOLDER = Path(__file__).parent
 _KERNELS = sources(_FOLDER)
 """Of all kernels, as they are compiled into one another."""
-
-
-class Preparation:
-    """Time that goes into kernels before they run: loading them from disk, or compiling them."""
-
-    def __init__(self) -> None:
-        self.busy = 0
-        """Kernels that are being loaded or compiled at this moment, those that they call included."""
-        self.compiled = 0
-        """Kernels that had to be compiled, as they were not on disk."""
-        self._seconds: dict[int, float] = {}
-        self._depth = threading.local()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that the calling thread has spent so far."""
-        return self._seconds.get(threading.get_ident(), 0.0)
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Count what happens inside; a kernel that is prepared for another one counts with it."""
-        depth = getattr(self._depth, "value", 0)
-        started = time.perf_counter()
-        self.busy, self._depth.value = self.busy + 1, depth + 1
-        try:
-            yield
-        finally:
-            self.busy, self._depth.value = self.busy - 1, depth
-            if not depth:
-                thread = threading.get_ident()
-                self._seconds[thread] = self._seconds.get(thread, 0.0) + time.perf_counter() - started
-
-
-preparation = Preparation()
-"""Of all kernels of this process."""
 
 
 def kept(**options: Any) -> Callable[[F], F]:
