@@ -10,7 +10,6 @@ from onlooker import memory_limit
 from onlooker.errors import InputError
 from onlooker.formats import nested_scan, scan_log, write_log, write_parts
 from onlooker.formats.nested_file import NestedFile
-from onlooker.formats.scan import joined
 from onlooker.log import BanditLog
 from onlooker.memory_limit import LEAST, Room, as_bytes, check_resident
 from onlooker.observers import SuffixImitation, TrackingObserver
@@ -58,8 +57,8 @@ def test_parts_cover_what_was_asked_for(tmp_path, monkeypatch, kind, threads):
         rounds = [t for first, n in placed for t in range(first, first + n)]
         assert rounds == list(range(start, 600 if stop is None else stop))
         if rounds:
-            assert_equal_logs(joined(list(scan.run(TakePart(), start, stop))), log[start:stop])
-    assert_equal_logs(joined(list(parts_of(scan))), log)
+            assert_equal_logs(BanditLog.concat(list(scan.run(TakePart(), start, stop))), log[start:stop])
+    assert_equal_logs(BanditLog.concat(list(parts_of(scan))), log)
     assert kind == "csv" or len(placed) < len(list(scan.run(Where())))
 
 
