@@ -72,8 +72,8 @@ class ArrowSource:
         if not hasattr(self._given, "__len__"):
             kind = type(self._given).__name__
             raise InputError(
-                f"is a {kind}, which can be read only once, but a scan reads several times: use read_log, or write it "
-                "to a file"
+                f"{TABLE} is a {kind}, which can be read only once, but a scan reads several times: use read_log, or "
+                "write it to a file"
             )
         return self._schema
 
@@ -85,7 +85,7 @@ class ArrowSource:
             for start in range(0, len(batch), rows):
                 yield batch.slice(start, rows)
         if self._rows not in {None, count}:
-            raise InputError(f"gave {self._rows} rows at first and {count} rows later: write it to a file")
+            raise InputError(f"{TABLE} gave {self._rows} rows at first and {count} rows later: write it to a file")
         self._rows = count
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
@@ -114,6 +114,8 @@ def _arrow_errors() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise InputError("does not fit into memory: read a part of it") from error
+        raise InputError(f"{TABLE} does not fit into memory: read a part of it") from error
     except Exception as error:  # any library may be behind it
-        raise InputError(f"cannot be read as Arrow data ({one_line(error)}): make every column one kind") from error
+        raise InputError(
+            f"{TABLE} cannot be read as Arrow data ({one_line(error)}): make every column one kind"
+        ) from error

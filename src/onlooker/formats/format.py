@@ -100,7 +100,9 @@ def named(name: Path | str, done: str) -> Iterator[None]:
         yield
     except InputError as error:
         said = one_line(error, _LONGEST)
-        raise InputError(said if said.startswith(f"{name} ") else f"{shown(name)}: {said}") from error
+        # A table that is in no file may be named already: it is called the same everywhere.
+        known = isinstance(name, str) and said.startswith(f"{name} ")
+        raise InputError(said if known else f"{shown(name)}: {said}") from error
     except OSError as error:
         raise InputError(f"{shown(name)}: cannot be {done} ({one_line(error)})") from error
 
