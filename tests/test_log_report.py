@@ -252,6 +252,7 @@ def test_where_it_comes_from(hostile):
     assert np.__version__ in text
 
 
+@pytest.mark.filterwarnings("ignore::onlooker.errors.ColumnsLeftOutWarning")
 def test_every_file_behind_a_log_is_named(data_folder, tmp_path):
     folder = data_folder / "obd" / "bts" / "women"
     assert [path.name for path in open_log(folder, {}).files] == ["item_context.csv", "women.csv.gz"]
