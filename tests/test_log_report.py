@@ -21,10 +21,10 @@ from onlooker import (
     report_page,
     write_report,
 )
+from onlooker.formats.opening import open_log
 from onlooker.held_out import HeldOut
 from onlooker.log_report import Input, Source, look_at, page_of
 from onlooker.log_report.sections import DRAWN
-from onlooker.log_report.source import files_behind
 from onlooker.report import render
 
 
@@ -252,13 +252,14 @@ def test_where_it_comes_from(hostile):
     assert np.__version__ in text
 
 
+@pytest.mark.filterwarnings("ignore::onlooker.errors.ColumnsLeftOutWarning")
 def test_every_file_behind_a_log_is_named(data_folder, tmp_path):
     folder = data_folder / "obd" / "bts" / "women"
-    assert [path.name for path in files_behind(folder)] == ["item_context.csv", "women.csv.gz"]
-    assert {path.name for path in files_behind(folder / "women.csv.gz")} == {"item_context.csv", "women.csv.gz"}
+    assert [path.name for path in open_log(folder, {}).files] == ["item_context.csv", "women.csv.gz"]
+    assert {path.name for path in open_log(folder / "women.csv.gz", {}).files} == {"item_context.csv", "women.csv.gz"}
     plain = tmp_path / "log.csv"
     plain.write_text("round,chosen,x\n1,1,2\n1,0,3\n")
-    assert files_behind(plain) == [plain]
+    assert open_log(plain, {}).files == [plain]
 
 
 def test_the_lines_to_copy_run(page, log, tmp_path, monkeypatch):

@@ -57,18 +57,18 @@ class Columns:
     """1 for the arm that was picked."""
     arm: str | None = None
     """Id of the arm."""
-    order_by: str | None = None
-    """Time of the round."""
-    by: str | None = None
-    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
     features: Sequence[str] | None = None
     """Columns that describe the arm, or None for all others that can."""
+    order_by: str | None = None
+    """Time of the round."""
     categories: Sequence[str] | None = None
     """Columns that are categories even if they hold numbers."""
     like: Encoded | None = None
     """Encode as this was."""
     decimal: str | None = None
     """Decimal mark of a table that is text, a point or a comma."""
+    by: str | None = None
+    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
 
     def __post_init__(self) -> None:
         if self.decimal not in {None, ".", ","}:

@@ -86,7 +86,7 @@ def test_names_that_are_not_utf_8(log, tmp_path, run):
 )
 @pytest.mark.parametrize("kind", ["/dev/null", "fifo", "stdout"])
 def test_what_cannot_be_replaced_is_refused_before_any_work(refused, log, tmp_path, monkeypatch, arguments, kind):
-    monkeypatch.setattr("onlooker.formats.read_log", lambda *_, **__: pytest.fail("the log was read"))
+    monkeypatch.setattr("onlooker.formats.opening.open_log", lambda *_, **__: pytest.fail("the log was read"))
     target = Path(kind)
     if kind == "fifo":
         target = tmp_path / "fifo"
@@ -145,7 +145,7 @@ def test_errors_of_the_machine_are_one_line(run, log, monkeypatch, error, said):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("onlooker.formats.read_log", fail)
+    monkeypatch.setattr("onlooker.formats.opening.open_log", fail)
     ran = run("fit", log)
     assert said in ran.err
     assert ran.err.count("\n") == 1

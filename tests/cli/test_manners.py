@@ -22,8 +22,8 @@ def unread(monkeypatch):
     def read(*_, **__):
         raise AssertionError("the log was read")
 
-    for name in ("read_log", "read_logs", "scan_log"):
-        monkeypatch.setattr(f"onlooker.formats.{name}", read)
+    for name in ("open_log", "open_logs", "open_scan"):
+        monkeypatch.setattr(f"onlooker.formats.opening.{name}", read)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
+from onlooker.cli.opening import in_flags
 from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
 from onlooker.cli.track import track
-from onlooker.cli.wording import in_flags
 from onlooker.errors import OnlookerError, OnlookerWarning
 from onlooker.files import advice_on
 from onlooker.memory_limit import is_memory_error, memory_error_words

@@ -9,10 +9,18 @@ import click
 from click.core import ParameterSource
 
 from onlooker.cli import options
-from onlooker.cli.console import print_comparison, print_json, progress_bar, say
+from onlooker.cli.console import (
+    CHARTS,
+    TABLES,
+    check_target,
+    print_comparison,
+    print_json,
+    progress_bar,
+    say,
+    write_charts,
+)
 from onlooker.cli.opening import open_log, print_assumptions
-from onlooker.cli.parameters import FILE, method_names
-from onlooker.cli.targets import CHARTS, TABLES, check_target, write_charts
+from onlooker.cli.options import FILE, method_names
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,7 +82,8 @@ def compare(
     observers = {method.title: method.make() for method in methods}
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
-        rounds, assumed = open_log(log, columns)
+        opened = open_log(log, columns)
+        rounds, assumed = opened.log, opened.assumed
         what = f"{log}: {rounds!r}"
         check_room(rounds, FITTING)
         with progress_bar("observing") as progress:

@@ -6,7 +6,7 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import print_json
-from onlooker.cli.parameters import OneOf
+from onlooker.cli.options import OneOf
 from onlooker.errors import InputError
 
 

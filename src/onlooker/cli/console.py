@@ -1,7 +1,8 @@
-"""What a person sees: progress on a terminal and nothing in a pipe, tables, JSON for machines."""
+"""What a command gives: text and progress on a terminal, JSON for machines, and the files that it is asked to write."""
 
 from __future__ import annotations
 
+import glob
 import math
 import os
 import shutil
@@ -9,18 +10,26 @@ import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from onlooker.one_line import json_text, safe
+from onlooker.errors import InputError
+from onlooker.files import check_replaceable
+from onlooker.one_line import json_text, safe, shown
 from onlooker.preparation import preparation
 
 if TYPE_CHECKING:
     from onlooker.comparison import Comparison, Row
+    from onlooker.plots import AnyChart
     from onlooker.types import Progress
 
 
+CHARTS = (".png", ".svg")
+"""What a chart can be written as."""
+TABLES = (".csv",)
+"""What a table can be written as."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -30,13 +39,13 @@ def say(text: str, *, err: bool = False) -> None:
 
     What nobody can be told any more, as the stream for errors is full or closed, is no error of its own.
     """
-    shown = safe(text)
+    printed = safe(text)
     stream = sys.stderr if err else sys.stdout
     with suppress(OSError) if err else nullcontext():
         if stream is not None and stream.isatty():
             width = _width(stream)
-            shown = "\n".join(wrapped(line, width) for line in shown.split("\n"))
-        click.echo(shown, err=err)
+            printed = "\n".join(wrapped(line, width) for line in printed.split("\n"))
+        click.echo(printed, err=err)
 
 
 def _width(terminal: TextIO) -> int:
@@ -186,3 +195,42 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *, log: str | None = None) -> None:
+    """Refuse what could not be written, or would not be what its name says, before minutes are spent on it.
+
+    Nor may it be one of the files of `log`, which is a path or a pattern.
+
+    Examples
+    --------
+    >>> check_target("--chart", "chart.svg", CHARTS)
+    >>> check_target("--chart", "chart.txt", CHARTS)
+    Traceback (most recent call last):
+    onlooker.errors.InputError: --chart chart.txt: is written as .png or .svg, name such a file
+    """
+    if path is None:
+        return
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise InputError(f"{flag} {shown(path)}: cannot be written, name a file in a folder that exists")
+    if suffixes and Path(path).suffix.lower() not in suffixes:
+        raise InputError(f"{flag} {shown(path)}: is written as {' or '.join(suffixes)}, name such a file")
+    check_replaceable(path)
+    if log is not None and Path(path).exists() and any(Path(path).samefile(one) for one in _files(log)):
+        raise InputError(f"{flag} {shown(path)}: is the log itself, which would be lost: name another file")
+
+
+def _files(log: str) -> list[str]:
+    """The files that a path or a pattern stands for, as far as they exist."""
+    return [log] if Path(log).exists() else glob.glob(log)  # noqa: PTH207  a pattern may be absolute
+
+
+def write_charts(charts: Sequence[AnyChart], path: str) -> None:
+    """Draw charts side by side, as SVG or PNG by the file's name."""
+    from onlooker.files import write_text
+    from onlooker.plots import to_png, to_svg
+
+    if Path(path).suffix.lower() == ".svg":
+        write_text(path, to_svg(charts) + "\n")
+    else:
+        to_png(charts, path)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json, say
+from onlooker.cli.console import check_target, print_json, say
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE
-from onlooker.cli.targets import check_target
+from onlooker.cli.options import FILE
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -36,23 +35,19 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
     """
     from onlooker.formats import write_parts
     from onlooker.formats.registry import check_writable
+    from onlooker.log import BanditLog
 
     check_writable(target, long=as_long)
     check_target("OUT", target, log=source)
-    counted: _Counted
-    if columns["order_by"]:
-        log, assumed = open_log(source, columns)
-        counted = _Counted([log])
-    else:
-        scan, assumed = open_scan(source, columns, memory_limit)
-        counted = _Counted(scan)
+    opened = open_log(source, columns) if columns["order_by"] else open_scan(source, columns, memory_limit)
+    counted = _Counted([opened.log] if isinstance(opened.log, BanditLog) else opened.log)
     write_parts(counted, target, long=as_long)
     if as_json:
         counts = {"rounds": counted.rounds, "arms": counted.rows, "features": counted.features}
-        print_json({"in": source, "out": target, "assumed": assumed, **counts})
+        print_json({"in": source, "out": target, "assumed": opened.assumed, **counts})
         return
     say(f"{source} -> {target}: {counted.rounds} rounds, {counted.rows} offered arms, {counted.features} features")
-    print_assumptions(assumed)
+    print_assumptions(opened.assumed)
 
 
 class _Counted:

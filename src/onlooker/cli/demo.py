@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_comparison, print_json, progress_bar, say
-from onlooker.cli.parameters import FILE
-from onlooker.cli.targets import check_target
+from onlooker.cli.console import check_target, print_comparison, print_json, progress_bar, say
+from onlooker.cli.options import FILE
 
 
 @click.command(short_help="Simulate a learner, recover what it learned, show how close.")

@@ -9,8 +9,8 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE, LEVEL
+from onlooker.cli.opening import open_logs, open_scan, print_assumptions
+from onlooker.cli.options import FILE, LEVEL
 from onlooker.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,15 @@ def diagnose(
     """
     from onlooker import diagnosis
 
-    logs, assumed = _opened(log, by, memory_limit, columns)
+    logs: Mapping[str, BanditLog | LogScan]
+    if memory_limit is None:
+        opened = open_logs(log, by, columns)
+        logs, assumed = opened.log, opened.assumed
+    elif by is None:
+        scanned = open_scan(log, columns, memory_limit)
+        logs, assumed = {"": scanned.log}, scanned.assumed
+    else:
+        raise InputError(f"--memory-limit {memory_limit}: --by sorts the whole file, so give one of the two")
     found = {}
     with progress_bar("diagnosing") as progress:
         for name, rounds in logs.items():
@@ -56,20 +64,3 @@ def diagnose(
     for name, rounds in logs.items():
         say(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
     print_assumptions(assumed)
-
-
-def _opened(
-    path: str, by: str | None, memory_limit: str | None, columns: dict[str, Any]
-) -> tuple[Mapping[str, BanditLog | LogScan], list[str]]:
-    """The logs by name, a single one without; and what was assumed about them."""
-    if memory_limit is not None:
-        if by is not None:
-            raise InputError(f"--memory-limit {memory_limit}: --by sorts the whole file, so give one of the two")
-        scan, assumed = open_scan(path, columns, memory_limit)
-        return {"": scan}, assumed
-    if by is not None:
-        logs, assumed = open_logs(path, by, columns)
-    else:
-        log, assumed = open_log(path, columns)
-        logs = {"": log}
-    return logs, assumed

@@ -8,11 +8,9 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.engine import check_engine, engine_options, opened
-from onlooker.cli.opening import print_assumptions
-from onlooker.cli.parameters import FILE, LEVEL, OneOf
-from onlooker.cli.targets import check_target
+from onlooker.cli.console import check_target, print_json, progress_bar, say
+from onlooker.cli.opening import opened, print_assumptions
+from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_options
 from onlooker.errors import OnlookerWarning
 
 

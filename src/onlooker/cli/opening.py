@@ -1,9 +1,9 @@
-"""Opening the log that a command names, and saying what was assumed about it."""
+"""Opening the log that a command names, and saying in the words of the command line what was assumed about it."""
 
 from __future__ import annotations
 
 import glob
-import inspect
+import re
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -13,45 +13,92 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.checks import counted
 from onlooker.cli.console import say
-from onlooker.cli.wording import in_flags
+from onlooker.cli.options import check_engine
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 
 if TYPE_CHECKING:
+    from onlooker.clusters import RayParts
     from onlooker.formats import LogScan
-    from onlooker.formats.format import Format
+    from onlooker.formats.opening import Opened
     from onlooker.log import BanditLog
     from onlooker.policy import LinearPolicy
 
+FLAGS = {"features": "--feature", "categories": "--category"}
+"""Options whose flags are not their names."""
+_WHERE = {"by": " of `onlooker diagnose` or `report`"}
+"""Options that not all commands have."""
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories")
+_OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal")
+_QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
+_NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
+_BOTH = re.compile(rf"(?<=options )'({'|'.join(_OPTIONS)})' and '({'|'.join(_OPTIONS)})'")
+_TAKEN = re.compile(r"(?<=: it takes )[\w, ]+$")
+_PASSED = {
+    "pass cross=True": "pass --cross",
+    "cross=True": "--cross",
+    "features=[...]": "--feature",
+    "memory_limit is": "--memory-limit is",
+    "loss 'zero_one'": "--loss zero_one",
+    "loss='softmax'": "--loss softmax",
+    "pass decimal=','": "pass --decimal ,",
+    "pass decimal='.'": "pass --decimal .",
+    "repeated='follow'": "--repeated follow",
+}
 
-def open_log(path: str, columns: dict[str, Any]) -> tuple[BanditLog, list[str]]:
-    """Read a log with the column options that were given; say what was assumed about the rest, a line each."""
-    from onlooker.formats import read_log
+
+def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
+    """Read a log with the column options that were given."""
+    from onlooker.formats import opening
 
     _check_one(path)
     with _left_out() as told:
-        log = read_log(path, **given(columns))
-    return log, [*assumptions(path, columns, log), *told]
+        found = opening.open_log(path, given(columns))
+    found.assumed.extend(told)
+    return found
 
 
-def open_logs(path: str, by: str, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str]]:
-    """Read the logs that column `by` tells apart; say what was assumed, a line each."""
-    from onlooker.formats import read_logs
+def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict[str, BanditLog]]:
+    """Read the logs that column `by` tells apart, or a single one without a name."""
+    from onlooker.formats import opening
 
+    if by is None:
+        one = open_log(path, columns)
+        return opening.Opened({"": one.log}, one.format, one.assumed, one.files)
     _check_one(path)
     with _left_out() as told:
-        logs = read_logs(path, by, **given(columns))
-    return logs, [*assumptions(path, columns, next(iter(logs.values()))), *told]
+        found = opening.open_logs(path, by, given(columns))
+    found.assumed.extend(told)
+    return found
 
 
-def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = None) -> tuple[LogScan, list[str]]:
-    """Open a log without loading it; say what was assumed, a line each."""
-    from onlooker.formats import scan_log
+def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = None) -> Opened[LogScan]:
+    """Open a log without loading it."""
+    from onlooker.formats import opening
 
     with _left_out() as told:
-        scan = scan_log(path, memory_limit=memory_limit, **given(columns))
-    return scan, [*assumptions(str(scan.paths[0]), columns, scan), *told]
+        found = opening.open_scan(path, given(columns), memory_limit=memory_limit)
+    found.assumed.extend(told)
+    return found
+
+
+@contextmanager
+def opened(
+    path: str, columns: dict[str, Any], engine: str, address: str | None, memory_limit: str | None = None
+) -> Iterator[tuple[BanditLog | LogScan | RayParts, list[str]]]:
+    """The log that a command names, where it is to be worked on, and what was assumed about it; kernels are ready."""
+    check_engine(engine, address)
+    if memory_limit is not None and engine != "local":
+        raise InputError(f"--memory-limit {memory_limit}: a cluster keeps the log in its workers, so leave it out")
+    if engine == "local":
+        found = open_log(path, columns) if memory_limit is None else open_scan(path, columns, memory_limit)
+        yield found.log, found.assumed
+        return
+    from onlooker.clusters import RayParts
+
+    scan = open_scan(path, columns)
+    with RayParts(scan.log, address=address) as parts:
+        yield parts, scan.assumed
 
 
 def _check_one(path: str) -> None:
@@ -80,12 +127,13 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
 def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
     """Have a log encoded as those before it were, in place of options that say so again; what these say in vain."""
     from onlooker.categories import Encoding, Growing
-    from onlooker.formats.registry import find_format
+    from onlooker.formats.compressed import LogFile
+    from onlooker.formats.opening import find_format
 
     files = [path] if Path(path).exists() else sorted(glob.glob(path))  # noqa: PTH207  a pattern may be absolute
     if columns["like"] is not None or policy.feature_names is None or not files:
         return []
-    if "like" not in inspect.signature(find_format(Path(files[0])).read).parameters:
+    if "like" not in find_format(LogFile(Path(files[0]))).takes:
         return []
     kept = Encoding.of(policy).columns
     named = [*(columns["features"] or ()), *(columns["categories"] or ())]
@@ -97,53 +145,6 @@ def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state:
     columns |= {"like": Growing(policy.feature_names, policy.categories), "features": (), "categories": ()}
     past = [] if columns["cross"] else [name for name in dict.fromkeys(named) if name not in kept]
     return [f"ignored, as {state} does not have it: {name!r}" for name in past]
-
-
-def assumptions(path: str, columns: dict[str, Any], log: BanditLog | LogScan) -> list[str]:
-    """What a log was taken to be: its format, its columns, its features and its categories."""
-    from onlooker.formats.registry import find_format
-
-    found = find_format(Path(path))
-    taken = inspect.signature(found.read).parameters
-    meanings = {
-        "rounds": columns.get("round") or _default(taken, "round"),
-        "picks": columns.get("chosen") or _default(taken, "chosen"),
-        "arms": columns.get("arm"),
-        "time": columns.get("order_by"),
-    }
-    known = ", ".join(f"{meaning} from {name!r}" for meaning, name in meanings.items() if name)
-    guessed = found.guessed(Path(path)) if found.guessed is not None else []
-    written = f" with {' and '.join(guessed)}" if guessed else ""
-    lines = [f"read as {found.name}{written}" + (f": {known}" if known else "")]
-    past = _outcomes(found, path, columns)
-    if past:
-        lines.append(f"read past: {', '.join(map(repr, past))}")
-    if log.feature_names is not None:
-        # One that is left out would take no more room than saying so.
-        few = 5 if len(log.feature_names) > 6 else 6
-        shown = ", ".join(map(repr, log.feature_names[:few]))
-        more = f" and {len(log.feature_names) - few} more" if len(log.feature_names) > few else ""
-        lines.append(f"{counted(log.n_features, 'feature')}: {shown}{more}")
-    else:
-        lines.append(f"{counted(log.n_features, 'feature')} without names")
-    for column, levels in (log.categories or {}).items():
-        lines.append(f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}")
-    return lines
-
-
-def _outcomes(found: Format, path: str, columns: dict[str, Any]) -> list[str]:
-    """Columns that were taken for rewards or propensities by their names."""
-    from onlooker.columns import is_outcome
-
-    if found.columns is None or columns.get("features") or columns.get("like"):
-        return []
-    used = {*(columns.get("categories") or ()), *map(columns.get, ("round", "chosen", "arm", "order_by"))}
-    return [name for name in found.columns(Path(path)) if is_outcome(name) and name not in used]
-
-
-def _default(taken: Any, name: str) -> str | None:
-    default = taken[name].default if name in taken else None
-    return default if isinstance(default, str) else None
 
 
 @contextmanager
@@ -164,3 +165,32 @@ def print_assumptions(lines: list[str]) -> None:
     """Say on the terminal what was assumed."""
     for line in lines:
         say(f"  {line}")
+
+
+def flag(option: str) -> str:
+    """What an option is called on the command line.
+
+    Examples
+    --------
+    >>> flag("order_by"), flag("features")
+    ('--order-by', '--feature')
+    """
+    return FLAGS.get(option, f"--{option.replace('_', '-')}")
+
+
+def in_flags(text: str) -> str:
+    """Name the options in a message as the command line does.
+
+    Examples
+    --------
+    >>> in_flags("the table has no column 'trip': name it as `round`")
+    "the table has no column 'trip': name it as --round"
+    >>> in_flags("VW text has no option 'round': it takes features, cross, like")
+    'VW text has no option --round: it takes --feature, --cross, --like'
+    """
+    for python, typed in _PASSED.items():
+        text = text.replace(python, typed)
+    text = _QUOTED.sub(lambda found: flag(found[1]) + _WHERE.get(found[1], ""), text)
+    text = _NAMED.sub(lambda found: flag(found[1]), text)
+    text = _BOTH.sub(lambda found: f"{flag(found[1])} and {flag(found[2])}", text)
+    return _TAKEN.sub(lambda found: ", ".join(flag(name) for name in found[0].split(", ")), text)

@@ -1,13 +1,14 @@
-"""Options that several commands share, and what they stand for."""
+"""Options that several commands share, the kinds of values that they take, and what they stand for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from onlooker.cli.parameters import FILE, Number, OneOf, words
+from onlooker.checks import did_you_mean
 from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import InputError
 from onlooker.memory_limit import as_bytes, memory_limited
@@ -16,6 +17,49 @@ if TYPE_CHECKING:
     from onlooker.learners import RidgeLearner
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+Completer = Callable[[click.Context, click.Parameter, str], list[str]]
+
+# Only so that a shell completes names: what is there and can be read is found by whoever opens it.
+FILE = click.Path(readable=False)
+FOLDER = click.Path(file_okay=False, readable=False)
+
+
+class Number(click.FloatRange):
+    """A number within bounds; not a number and infinities are within none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what is out of bounds."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{number} is not a finite number.", param, ctx)
+        return number
+
+
+LEVEL = Number(0, 1, min_open=True, max_open=True)
+"""Coverage of an interval."""
+
+
+class OneOf(click.Choice[str]):
+    """One of several words; a mistyped one is told which it resembles."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """Say which there are, and which was probably meant."""
+        message, hint = super().get_invalid_choice_message(value, ctx), did_you_mean(str(value), self.choices)
+        return f"{message.rstrip('.')}; {hint}" if hint else message
+
+
+def words(*known: str) -> Completer:
+    """Complete to these words; others are allowed too."""
+    return lambda _context, _parameter, typed: [word for word in known if word.startswith(typed)]
+
+
+def method_names(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """Complete to the names of observers."""
+    from onlooker.observers.methods import METHODS
+
+    return words(*(method.name for method in METHODS))(context, parameter, typed)
+
 
 LEARNERS = {
     "linucb": "LinUCB",
@@ -111,6 +155,28 @@ def column_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def engine_options(command: Command) -> Command:
+    """`--engine` and `--address`."""
+    for option in (
+        click.option("--address", metavar="HOST:PORT", help="Of a Ray cluster; one is started here unless said."),
+        click.option(
+            "--engine",
+            default="local",
+            show_default=True,
+            type=OneOf(["local", "ray"]),
+            help="On this machine, or on a Ray cluster (pip install 'onlooker[ray]').",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def check_engine(engine: str, address: str | None) -> None:
+    """Refuse an address that nobody would use."""
+    if engine == "local" and address is not None:
+        raise InputError(f"--address {address}: is of a Ray cluster, so add --engine ray")
 
 
 def as_burn_in(burn_in: str) -> str | int | float:

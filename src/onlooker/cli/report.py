@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_logs, print_assumptions
-from onlooker.cli.parameters import FILE
-from onlooker.cli.targets import check_target
-from onlooker.cli.wording import flag, in_flags
+from onlooker.cli.console import check_target, print_json, progress_bar, say
+from onlooker.cli.opening import flag, in_flags, open_logs, print_assumptions
+from onlooker.cli.options import FILE
 from onlooker.defaults import BURN_IN, L2
 from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
+    from onlooker.formats.opening import Opened
     from onlooker.log import BanditLog
 
 
@@ -47,14 +46,14 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
 
     from onlooker.formats.unchanged import UnchangedFiles
     from onlooker.log_report import Input, Source, look_at, page_of, write_report
-    from onlooker.log_report.source import files_behind
     from onlooker.memory_limit import FITTING
     from onlooker.survey import check_room
 
     # The hashes are of what was read.
     with UnchangedFiles([Path(log)]).checked():
-        logs, assumed, told = _opened(log, by, columns)
-        inputs = tuple(map(Input.of, [*files_behind(log), *([columns["like"]] if columns["like"] else [])]))
+        opened, told = _opened(log, by, columns)
+        inputs = tuple(map(Input.of, [*opened.files, *([columns["like"]] if columns["like"] else [])]))
+    logs, assumed = opened.log, opened.assumed
     source = Source(
         name=Path(log).resolve().name,
         by=by,
@@ -87,18 +86,14 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     say(f"report: {out}")
 
 
-def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[dict[str, BanditLog], list[str], list[str]]:
-    """The logs by name, a single one without; what was assumed about them, and what was said while they were read."""
+def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[dict[str, BanditLog]], list[str]]:
+    """The logs by name, a single one without; and what was said while they were read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
-        if by is not None:
-            logs, assumed = open_logs(path, by, columns)
-        else:
-            log, assumed = open_log(path, columns)
-            logs = {"": log}
+        opened = open_logs(path, by, columns)
     for one in caught:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return logs, assumed, [in_flags(str(one.message)) for one in caught if issubclass(one.category, OnlookerWarning)]
+    return opened, [in_flags(str(one.message)) for one in caught if issubclass(one.category, OnlookerWarning)]
 
 
 def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_in: str, l2: float) -> str:

@@ -13,8 +13,7 @@ import click
 
 from onlooker.cli import options
 from onlooker.cli.console import print_json, say
-from onlooker.cli.engine import check_engine, engine_options
-from onlooker.cli.parameters import FOLDER, words
+from onlooker.cli.options import FOLDER, check_engine, engine_options, words
 
 if TYPE_CHECKING:
     from onlooker.experiments.paper import Paper

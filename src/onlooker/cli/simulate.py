@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.parameters import FILE
-from onlooker.cli.targets import check_target
+from onlooker.cli.console import check_target, print_json, progress_bar, say
+from onlooker.cli.options import FILE
 
 
 @click.command(short_help="Let a learner play; write its log without the rewards.")

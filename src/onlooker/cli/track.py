@@ -13,16 +13,13 @@ import click
 
 from onlooker.checks import counted
 from onlooker.cli import options
-from onlooker.cli.console import print_json, progress_bar, say
+from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
 from onlooker.cli.opening import like_before, open_log, open_scan, print_assumptions
-from onlooker.cli.parameters import FILE, LEVEL, Number, OneOf, words
-from onlooker.cli.targets import CHARTS, check_target, write_charts
+from onlooker.cli.options import FILE, LEVEL, Number, OneOf, words
 from onlooker.errors import InputError, OnlookerWarning
 from onlooker.one_line import one_line, shown
 
 if TYPE_CHECKING:
-    from onlooker.formats import LogScan
-    from onlooker.log import BanditLog
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.tracking import Exploration
@@ -78,11 +75,8 @@ def track(
     with _held(state):
         observer, before = _observer(state, exploration, ridge)
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
-        rounds: BanditLog | LogScan
-        if memory_limit is None:
-            rounds, assumed = open_log(log, columns)
-        else:
-            rounds, assumed = open_scan(log, columns, memory_limit)
+        opened = open_log(log, columns) if memory_limit is None else open_scan(log, columns, memory_limit)
+        rounds, assumed = opened.log, opened.assumed
         if state is not None:
             from onlooker.memory_limit import STATE
             from onlooker.survey import check_room

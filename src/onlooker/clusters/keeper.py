@@ -54,5 +54,5 @@ class Keeper:
     def _part(self, parts: dict[int, BanditLog], span: Span) -> BanditLog:
         part = parts.get(span.part)
         if part is None or self._scan.held.known[span.part] != span.held:
-            raise InputError(f"{self._scan.paths[0]}: the log has changed since it was opened: run this again")
+            raise InputError(f"{self._scan.name}: the log has changed since it was opened: run this again")
         return part

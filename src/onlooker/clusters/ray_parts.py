@@ -147,7 +147,7 @@ class RayParts:
                     parts[part] = held.n_rounds, cast("int", done.job.key)
         self._scan.check_unchanged()
         if not parts:
-            raise InputError(f"{self._scan.paths[0]}: holds no rounds: nothing was offered")
+            raise InputError(f"{self._scan.name}: holds no rounds: nothing was offered")
         return dict(sorted(parts.items()))
 
 

@@ -41,7 +41,7 @@ def shares_of(scan: LogScan, workers: int) -> list[Share]:
         return [Share(worker, None, workers) for worker in range(workers)]
     ends = np.cumsum([stretch.n_rounds for stretch in stretches])
     if not len(ends):
-        raise InputError(f"{scan.paths[0]}: holds no rounds: nothing was offered")
+        raise InputError(f"{scan.name}: holds no rounds: nothing was offered")
     shared = np.searchsorted(ends, ends[-1] * np.arange(1, workers) / workers, side="right")
     bounds = sorted({0, *shared.tolist(), len(ends)})
     return [Share(first, stop, 1) for first, stop in pairwise(bounds)]

@@ -3,36 +3,36 @@
 Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 """
 
-import glob
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from onlooker.checks import as_whole
 from onlooker.errors import InputError
 from onlooker.files import atomic_file
-from onlooker.formats.format import Scanned, named
-from onlooker.formats.registry import FORMATS, check_options, find_format, find_writer
-from onlooker.formats.scan import LogScan, WholeFiles
-from onlooker.formats.unchanged import UnchangedFiles
+from onlooker.formats.arrow_source import SupportsArrowStream
+from onlooker.formats.format import named
+from onlooker.formats.opening import BATCH_ROWS, open_log, open_logs, open_scan
+from onlooker.formats.registry import FORMATS, find_writer
+from onlooker.formats.scan import LogScan
 from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
 from onlooker.one_line import one_line, shown
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
 
-def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = None, **columns: Any) -> BanditLog:
+def read_log(
+    source: str | os.PathLike[str] | SupportsArrowStream, *, memory_limit: int | str | None = None, **columns: Any
+) -> BanditLog:
     r"""Read a log, its format found by suffix and content.
 
     Parameters
     ----------
-    path
+    source
         A Parquet file (one row a round with list columns, or one row per offered arm), a CSV or JSONL file (one row
-        per offered arm; `.gz` too), or one of the formats that the documentation lists.
+        per offered arm; `.gz` too), or one of the formats that the documentation lists. Or a long table of pyarrow,
+        polars, pandas, DuckDB or another library, or a stream of one: any object with `__arrow_c_stream__`.
     memory_limit
         Peak memory that the process may take, in bytes or as text such as "800MB": a file that would take more is
         refused. By default that is the machine's memory.
@@ -52,27 +52,25 @@ def read_log(path: str | os.PathLike[str], *, memory_limit: int | str | None = N
     ...     log = read_log(path, round="trip", chosen="taken")
     >>> log.feature_names, log.chosen, log.round_ids
     (('price', 'hours'), array([1, 0]), array([7, 8]))
+
+    >>> import pyarrow as pa
+    >>> read_log(pa.table({"round": [7, 7, 8], "chosen": [0, 1, 1], "price": [9.5, 7.25, 4.0]})).chosen
+    array([1, 0])
     """
-    try:
-        source = Path(path)
-    except TypeError:
-        kind = type(path).__name__
-        raise InputError(f"a {kind} is not a path: pass a file's name, or a table to BanditLog.from_frame") from None
-    with memory_limited(_as_limit(memory_limit)), UnchangedFiles([source]).checked(), named(source, "read"):
-        found = find_format(source)
-        check_options(found, columns)
-        log = found.read(source, **columns)
-        check_held(log.dense.nbytes)
-    return log
+    return open_log(source, columns, memory_limit=memory_limit).log
 
 
 def read_logs(
-    path: str | os.PathLike[str], by: str, *, memory_limit: int | str | None = None, **columns: Any
+    source: str | os.PathLike[str] | SupportsArrowStream,
+    by: str,
+    *,
+    memory_limit: int | str | None = None,
+    **columns: Any,
 ) -> dict[str, BanditLog]:
-    r"""Read several logs out of one file: column `by` tells learners or restarts apart, in order of first appearance.
+    r"""Read several logs out of one file or table: column `by` tells learners apart, in order of first appearance.
 
-    Each may number its rounds anew: rounds of the same id under different values are different rounds. All logs are
-    encoded alike. `memory_limit` and `columns` are those of `read_log`.
+    Learners may be restarts of one, and each may number its rounds anew: rounds of the same id under different values
+    are different rounds. All logs are encoded alike. `memory_limit` and `columns` are those of `read_log`.
 
     Examples
     --------
@@ -84,21 +82,13 @@ def read_logs(
     >>> {shop: log.n_rounds for shop, log in logs.items()}
     {'b': 1, 'a': 2}
     """
-    source = Path(path)
-    with memory_limited(_as_limit(memory_limit)), UnchangedFiles([source]).checked(), named(source, "read"):
-        found = find_format(source)
-        if found.read_by is None:
-            raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
-        check_options(found, columns | {"by": by}, besides=("by",))
-        logs = found.read_by(source, by=by, **columns)
-        check_held(sum(log.dense.nbytes for log in logs.values()))
-    return logs
+    return open_logs(source, by, columns, memory_limit=memory_limit).log
 
 
 def scan_log(
-    path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | SupportsArrowStream,
     *,
-    batch_rows: int = 100_000,
+    batch_rows: int = BATCH_ROWS,
     memory_limit: int | str | None = None,
     **columns: Any,
 ) -> LogScan:
@@ -106,8 +96,9 @@ def scan_log(
 
     Parameters
     ----------
-    path
-        A file, a pattern such as `logs/*.parquet` (files in sorted order), or a list of files in their own order.
+    source
+        A file, a pattern such as `logs/*.parquet` (files in sorted order), or a list of files in their own order. Or a
+        long table that `read_log` takes, unless it is a stream, which can be read only once.
     batch_rows
         How many offered arms a part holds, about; a round is never split.
     memory_limit
@@ -135,12 +126,7 @@ def scan_log(
     ...     scan.feature_names, sum(log.n_rounds for log in scan), scan.read().n_rounds
     (('price',), 2, 2)
     """
-    paths, pattern = _files(path)
-    files = UnchangedFiles(paths, pattern)
-    limit = _as_limit(memory_limit)
-    rows = as_whole(batch_rows, "batch_rows", least=1)
-    with files.checked():
-        return LogScan(paths, _scanned(paths, rows, limit, columns), files, limit)
+    return open_scan(source, columns, batch_rows=batch_rows, memory_limit=memory_limit).log
 
 
 def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
@@ -218,49 +204,3 @@ def _guarded(logs: Iterable[BanditLog]) -> Iterator[BanditLog]:
         yield from logs
     except InputError as error:
         raise _ReadingError(error) from error
-
-
-def _as_limit(memory_limit: int | str | None) -> int | None:
-    """A limit in bytes that the process has not used up yet."""
-    if memory_limit is None:
-        return None
-    limit = as_bytes(memory_limit)
-    check_resident(limit)
-    return limit
-
-
-def _scanned(paths: list[Path], rows: int, limit: int | None, columns: dict[str, Any]) -> Scanned:
-    """Open files of one format."""
-    with named(paths[0], "read"):
-        found = find_format(paths[0])
-        check_options(found, columns)
-    for other in paths[1:]:
-        with named(other, "read"):
-            if find_format(other) is not found:
-                raise InputError(f"is not in the format of {paths[0]}, {found.name}: scan them apart")
-    with memory_limited(limit):
-        if found.scan is None:
-            return WholeFiles(found, paths, rows, columns)
-        return found.scan(paths, batch_rows=rows, **columns)
-
-
-def _files(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[list[Path], str | None]:
-    """Files that a path, a pattern or a list stands for, and the pattern."""
-    if not isinstance(path, str | os.PathLike):
-        paths = [Path(one) for one in path]
-        if not paths:
-            raise InputError("there are no files to scan: name at least one")
-        return paths, None
-    name = os.fspath(path)
-    if Path(name).exists() or not glob.has_magic(name):
-        return [Path(name)], None
-    found = sorted(map(Path, glob.glob(name, recursive=True)), key=_by_number)  # noqa: PTH207  it may begin at the root
-    if not found:
-        raise InputError(f"{name}: no file matches: check the pattern")
-    return found, name
-
-
-def _by_number(path: Path) -> list[tuple[str, int]]:
-    """Key to sort files by, numbers in their names as numbers: day 2 before day 10."""
-    pieces = re.split(r"(\d+)", str(path))
-    return [(text, int(number)) for text, number in zip(pieces[::2], [*pieces[1::2], "0"], strict=True)]

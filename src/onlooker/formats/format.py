@@ -1,6 +1,6 @@
 """What a format is, and what the formats share: errors in one line."""
 
-import os
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +11,13 @@ import numpy as np
 
 from onlooker.categories import Categories
 from onlooker.errors import InputError
+from onlooker.formats.compressed import LogFile
 from onlooker.log import BanditLog
 from onlooker.one_line import one_line, shown
 from onlooker.types import Ids
 
+TABLE = "the table"
+"""What messages call a table that is in no file."""
 _LONGEST = 500
 """Letters of a refusal: names in a hostile file have any length."""
 
@@ -61,43 +64,47 @@ class Format:
     """How messages call it, such as "long CSV"."""
     suffixes: tuple[str, ...]
     """How such files end, in lower case."""
-    recognises: Callable[[Path], bool]
+    recognises: Callable[[LogFile], bool]
     """Whether the content is this format's; the last format of a suffix is not asked."""
     read: Callable[..., BanditLog]
-    """From a path and column options, the keyword arguments of this function, to a log."""
+    """From a file and column options, which are keyword arguments, to a log."""
+    options: Callable[..., Any] | None = None
+    """What has the column options as its keyword arguments, with their defaults; None where `read` itself has."""
     write: Callable[[BanditLog, BinaryIO], None] | None = None
     """From a log to a file, which it may close, or None where this format is only read."""
     scan: Callable[..., Scanned] | None = None
-    """From a sequence of paths, a number `batch_rows` and the options of `read` to a log that is not loaded; None where
+    """From a sequence of files, a number `batch_rows` and the options of `read` to a log that is not loaded; None where
     files are read whole, one after the other."""
     write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None
     """From parts of a log, one after the other, to a file; None where a log is written from memory."""
     read_by: Callable[..., dict[str, BanditLog]] | None = None
     """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
-    columns: Callable[[Path], list[str]] | None = None
+    columns: Callable[[LogFile], list[str]] | None = None
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
-    guessed: Callable[[Path], list[str]] | None = None
+    guessed: Callable[[LogFile], list[str]] | None = None
     """What was guessed of how a file is written, in words; None where there is nothing to guess."""
     folder: bool = False
     """Whether such a log may be a folder; `recognises` is asked about every folder."""
 
+    @property
+    def takes(self) -> dict[str, Any]:
+        """Names of the column options, and their defaults."""
+        taken = inspect.signature(self.options or self.read).parameters.values()
+        return {one.name: one.default for one in taken if one.kind is one.KEYWORD_ONLY and one.name != "by"}
+
 
 @contextmanager
-def named(path: Path, done: str) -> Iterator[None]:
-    """Put the file's name in front of what went wrong with it."""
+def named(name: Path | str, done: str) -> Iterator[None]:
+    """Put the name of a file, or of what else holds a log, in front of what went wrong with it."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{shown(path)}: {one_line(error, _LONGEST)}") from error
+        said = one_line(error, _LONGEST)
+        # A table that is in no file may be named already: it is called the same everywhere.
+        known = isinstance(name, str) and said.startswith(f"{name} ")
+        raise InputError(said if known else f"{shown(name)}: {said}") from error
     except OSError as error:
-        raise InputError(f"{shown(path)}: cannot be {done} ({one_line(error)})") from error
-
-
-def arrow_file(path: Path) -> Any:
-    """A file for Arrow, whatever bytes its name consists of: Arrow itself takes only names in UTF-8."""
-    import pyarrow as pa
-
-    return pa.OSFile(os.fsencode(path))
+        raise InputError(f"{shown(name)}: cannot be {done} ({one_line(error)})") from error
 
 
 def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
 from onlooker import ragged
-from onlooker.categories import Encoded
 from onlooker.columns import ROW_NUMBER, Columns, is_outcome
 from onlooker.errors import InputError
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import Format, Scanned, named, split_log
-from onlooker.frames import encoding_of, parts_of_table
+from onlooker.frames import Parts, encoding_of, parts_of_table
 from onlooker.log import BanditLog, feature_labels
 from onlooker.one_line import one_line
 from onlooker.types import Ids
@@ -24,20 +24,22 @@ ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 
 
 class Source(Protocol):
-    """A file that holds a long table."""
+    """Anything that holds a long table and yields it as Arrow batches: a file, or a table of another library."""
 
-    path: Path
-    """Where it is."""
     names: list[str]
     """Its columns."""
     text_ids: bool
     """Whether ids come as text that may stand for whole numbers."""
 
+    @property
+    def path(self) -> Path | str:
+        """Where it is, or what messages call it."""
+
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, or all where features are not named, as an Arrow table."""
 
     def schema(self, columns: Columns) -> Any:
-        """Names and types that `batches` would give."""
+        """Names and types that `batches` would give; an error where those cannot be had more than once."""
 
     def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Some columns as Arrow record batches, of about as many rows where the format allows."""
@@ -47,75 +49,60 @@ def long_format(
     *,
     name: str,
     suffixes: tuple[str, ...],
-    source: Callable[[Path], Source],
-    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None,
-    guessed: Callable[[Path], list[str]] | None = None,
+    source: Callable[[LogFile], Source] | None,
+    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None,
+    guessed: Callable[[LogFile], list[str]] | None = None,
 ) -> Format:
-    """The format of files that `source` opens and `write_parts` writes."""
+    """The format of files that `source` opens and `write_parts` writes; without `source`, of sources themselves."""
 
-    def check_mark(columns: Columns) -> Columns:
+    def opened(file: Any) -> Source:
+        if source is None:
+            return cast("Source", file)
+        with file:
+            return cast("Source", file.once(source))
+
+    def wanted(options: dict[str, Any]) -> Columns:
+        columns = Columns(**options)
         if columns.decimal is not None and guessed is None:
             raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
         return columns
 
-    def open_table(path: Path, columns: Columns) -> tuple[Any, Columns]:
-        opened = source(path)
-        columns = with_arm(opened.names, check_mark(columns))
-        columns.check(opened.names)
-        table = opened.table(columns)
+    def parts(file: Any, options: dict[str, Any]) -> Parts:
+        columns, found = wanted(options), opened(file)
+        columns = with_arm(found.names, columns)
+        columns.check(found.names)
+        table = found.table(columns)
         check_text(table)
-        return table, columns
+        return parts_of_table(table, columns, encoding_of(table, columns))
 
-    def read(
-        path: Path,
-        *,
-        round: str = ROUND,
-        chosen: str = CHOSEN,
-        arm: str | None = None,
-        features: Sequence[str] | None = None,
-        order_by: str | None = None,
-        categories: Sequence[str] | None = None,
-        like: Encoded | None = None,
-        decimal: str | None = None,
-    ) -> BanditLog:
-        wanted = Columns(
-            round=round,
-            chosen=chosen,
-            arm=arm,
-            features=features,
-            order_by=order_by,
-            categories=categories,
-            like=like,
-            decimal=decimal,
-        )
-        table, columns = open_table(path, wanted)
-        return BanditLog.from_parts(parts_of_table(table, columns, encoding_of(table, columns)))
+    def read(file: Any, **options: Any) -> BanditLog:
+        return BanditLog.from_parts(parts(file, options))
 
-    def read_by(path: Path, *, by: str, **options: Any) -> dict[str, BanditLog]:
-        table, columns = open_table(path, Columns(by=by, **options))
-        parts = parts_of_table(table, columns, encoding_of(table, columns))
-        assert parts.by is not None
-        return split_log(BanditLog.from_parts(parts), parts.by)
+    def read_by(file: Any, **options: Any) -> dict[str, BanditLog]:
+        found = parts(file, options)
+        assert found.by is not None
+        return split_log(BanditLog.from_parts(found), found.by)
 
-    def scan(paths: Sequence[Path], *, batch_rows: int, **options: Any) -> Scanned:
+    def scan(files: Sequence[Any], *, batch_rows: int, **options: Any) -> Scanned:
         from onlooker.formats.long_scan import LongScan
 
-        sources = []
-        for path in paths:
-            with named(path, "read"):
-                sources.append(source(path))
-        return LongScan(sources, check_mark(Columns(**options)), batch_rows)
+        columns, sources = wanted(options), []
+        for file in files:
+            with named(file.path, "read"):
+                sources.append(opened(file))
+        return LongScan(sources, columns, batch_rows)
 
     return Format(
         name=name,
         suffixes=suffixes,
         recognises=lambda _: True,
         read=read,
+        options=Columns,
         write=None if write_parts is None else lambda log, file: write_parts([log], file),
         read_by=read_by,
         scan=scan,
         write_parts=write_parts,
-        columns=lambda path: source(path).names,
+        columns=lambda file: opened(file).names,
         guessed=guessed,
     )
 
@@ -138,6 +125,14 @@ def check_text(table: Any) -> None:
                 raise InputError(
                     f"column {name!r} is not text in UTF-8 ({one_line(error)}): save it as UTF-8"
                 ) from error
+
+
+def plain_text(schema: Any) -> Any:
+    """The same schema with plain text for views of it, which little can be done with."""
+    import pyarrow as pa
+
+    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
 def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:

@@ -8,14 +8,13 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from onlooker.columns import Columns, is_outcome
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.compressed import head, open_for_arrow
+from onlooker.formats.compressed import HEAD, LogFile
 from onlooker.formats.csv_text import (
     check_quotes,
     check_text,
@@ -43,9 +42,9 @@ class CsvSource:
 
     text_ids = True
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.names, self._delimiter = _header(path)
+    def __init__(self, file: LogFile) -> None:
+        self.path, self._file = file.path, file
+        self.names, self._delimiter = _header(file.head(HEAD))
         self._looked = False
 
     def table(self, columns: Columns) -> Any:
@@ -64,7 +63,7 @@ class CsvSource:
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
         conversion = _conversion(columns, types, included)
         try:
-            with open_for_arrow(self.path) as file:
+            with self._file.for_arrow() as file:
                 # One block at a time under a limit, which is looked at before each.
                 reading = pc.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                 table = pc.read_csv(file, reading, self._parsing(), conversion)
@@ -219,7 +218,7 @@ class CsvSource:
         import pyarrow.csv as pc
 
         with (
-            open_for_arrow(self.path) as file,
+            self._file.for_arrow() as file,
             pc.open_csv(file, parse_options=self._parsing(), convert_options=conversion) as reader,
         ):
             yield reader
@@ -265,12 +264,11 @@ def _numbers(columns: Columns) -> list[str]:
     return [] if columns.like is None else list(columns.like.feature_names or ())
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    """Names of the columns, and the delimiter that parts the header into most of them."""
-    start = head(path, _BLOCK)
+def _header(start: bytes) -> tuple[list[str], str]:
+    """Names of the columns at the start of a file, and the delimiter that parts the header into most of them."""
     try:
         # The block may end within a letter.
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(start, final=len(start) < _BLOCK)
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(start, final=len(start) < HEAD)
     except UnicodeDecodeError as error:
         raise InputError(_PARQUET if start.startswith(b"PAR1") else _NOT_UTF8) from error
     if text.startswith("sep="):
@@ -282,8 +280,8 @@ def _header(path: Path) -> tuple[list[str], str]:
             parted.append((next(csv.reader(file, delimiter=delimiter), []), delimiter))
         except csv.Error as error:
             raise InputError(f"cannot be read as CSV ({error}): its first line should name the columns") from error
-        if len(start) == _BLOCK and file.tell() == len(text):
-            raise InputError(f"has a first line of more than {_BLOCK >> 20} MB: it should name the columns")
+        if len(start) == HEAD and file.tell() == len(text):
+            raise InputError(f"has a first line of more than {HEAD >> 20} MB: it should name the columns")
     names, delimiter = max(parted, key=lambda part: len(part[0]))
     if len(names) == 1 and names[0].count("|") > 1:
         raise InputError("has a first line parted by '|': part columns by commas, semicolons or tabs")
@@ -298,11 +296,11 @@ def _unreadable(error: Exception) -> InputError:
     return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
 
 
-def _guessed(path: Path) -> list[str]:
-    return CsvSource(path).guessed
+def _guessed(file: LogFile) -> list[str]:
+    return file.once(CsvSource).guessed
 
 
 _long_csv = partial(long.long_format, name="long CSV", source=CsvSource, guessed=_guessed)
 FORMAT = _long_csv(suffixes=(".csv",), write_parts=write_parts)
 GZIPPED = _long_csv(suffixes=(".csv.gz",), write_parts=partial(write_parts, compress=True))
-TABBED = _long_csv(suffixes=(".tsv", ".tsv.gz"), write_parts=None)
+TABBED = _long_csv(suffixes=(".tsv", ".tsv.gz"))

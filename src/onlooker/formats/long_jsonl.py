@@ -8,14 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from onlooker.columns import Columns
 from onlooker.encoding import is_number, place
 from onlooker.errors import InputError
 from onlooker.formats import long
-from onlooker.formats.compressed import open_bytes
+from onlooker.formats.compressed import LogFile
 from onlooker.json_input import NestedLines, parsed
 from onlooker.log import BanditLog
 from onlooker.memory_limit import limit_in_force
@@ -35,8 +34,8 @@ class JsonlSource:
 
     text_ids = False
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, file: LogFile) -> None:
+        self.path, self._file = file.path, file
         self._head, self.names = self._first_block()
 
     def table(self, columns: Columns) -> Any:
@@ -55,7 +54,7 @@ class JsonlSource:
         for attempt in (schema, _unsigned(schema, columns)):
             parsing = pj.ParseOptions(explicit_schema=attempt, unexpected_field_behavior=others)
             try:
-                with _opened(self.path) as file:
+                with _opened(self._file) as file:
                     reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                     table = pj.read_json(file, read_options=reading, parse_options=parsing)
                     # Arrow hands on keys that are no text: asking for them here finds the line.
@@ -92,7 +91,7 @@ class JsonlSource:
             explicit_schema=pa.schema([schema.field(name) for name in names]), unexpected_field_behavior="ignore"
         )
         try:
-            with _opened(self.path) as file:
+            with _opened(self._file) as file:
                 yield from pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK), parse_options=parsing)
         except pa.ArrowInvalid as error:
             raise self._blame(columns, error) from error
@@ -104,7 +103,7 @@ class JsonlSource:
 
         try:
             with (
-                _opened(self.path) as file,
+                _opened(self._file) as file,
                 pj.open_json(file, read_options=pj.ReadOptions(block_size=_BLOCK)) as reader,
             ):
                 schema = reader.schema
@@ -117,7 +116,7 @@ class JsonlSource:
         kinds: dict[str, str] = {}
         ids = {columns.round, columns.arm, columns.by}
         row = -1
-        with open_bytes(self.path) as file:
+        with self._file.stream() as file:
             for line in iter(partial(file.readline, _BLOCK), b""):
                 if not line.strip():
                     continue
@@ -178,8 +177,8 @@ class _Objects(io.RawIOBase):
         super().close()
 
 
-def _opened(path: Path) -> BinaryIO:
-    return cast("BinaryIO", _Objects(open_bytes(path)))
+def _opened(file: LogFile) -> BinaryIO:
+    return cast("BinaryIO", _Objects(file.stream()))
 
 
 def _categories(columns: Columns) -> list[str]:

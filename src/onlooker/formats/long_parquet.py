@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from onlooker.columns import Columns, feature_columns, time_columns
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors, arrow_file
+from onlooker.formats.compressed import LogFile
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
-from onlooker.formats.row_groups import open_streamed
+from onlooker.formats.row_groups import open_parquet
 from onlooker.frames import tell_times
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
@@ -25,34 +25,30 @@ class ParquetSource:
 
     text_ids = False
 
-    def __init__(self, path: Path) -> None:
-        import pyarrow.parquet as pq
-
-        self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
-            self._metadata, self._schema = file.metadata, _as_text(file.schema_arrow)
-        self._footer = Footer(path, self._metadata)
+    def __init__(self, file: LogFile) -> None:
+        self.path = file.path
+        with arrow_errors("Parquet"):
+            self._footer = file.once(Footer)
+        self._schema = long.plain_text(self._footer.schema)
         self.names: list[str] = self._schema.names
         self._checked: set[tuple[str | int, ...]] = set()
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
-        import pyarrow.parquet as pq
-
         named = columns.named
         names = feature_columns(self._schema, columns)[0] if named is None else named
         wanted = list(dict.fromkeys([*columns.keys, *names]))
         # Once as columns and once as rows.
-        check_memory(2 * 8 * self._metadata.num_rows * len(wanted) + text_entries(self._footer, wanted))
+        check_memory(2 * 8 * self._footer.metadata.num_rows * len(wanted) + text_entries(self._footer, wanted))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
         check_size(self._footer, [*wanted, *times])
-        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self._metadata) as file:
+        with arrow_errors("Parquet"), open_parquet(self._footer) as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
                 table = file.read(columns=[*keys, *times])
-                tell_times(table.cast(_as_text(table.schema)), columns)
+                tell_times(table.cast(long.plain_text(table.schema)), columns)
             table = file.read(columns=wanted)
-            return table.cast(_as_text(table.schema))
+            return table.cast(long.plain_text(table.schema))
 
     def schema(self, _columns: Columns) -> Any:
         """Names and types, as the file declares them."""
@@ -63,19 +59,11 @@ class ParquetSource:
         if (*names, rows) not in self._checked:
             check_size(self._footer, names, rows)
             self._checked.add((*names, rows))
-        with arrow_errors("Parquet"), open_streamed(self.path, self._metadata) as file:
+        with arrow_errors("Parquet"), open_parquet(self._footer, streamed=True) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names)):
-                    yield batch.cast(_as_text(batch.schema))
-
-
-def _as_text(schema: Any) -> Any:
-    """The same schema with plain text for views of it, which little can be done with."""
-    import pyarrow as pa
-
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema], schema.metadata)
+                    yield batch.cast(long.plain_text(batch.schema))
 
 
 def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:

@@ -139,7 +139,7 @@ class LongScan:
                 seen.see(table[name].combine_chunks())
             row += len(batch)
 
-    def _tables(self) -> Iterator[tuple[Path, int, Any]]:
+    def _tables(self) -> Iterator[tuple[Path | str, int, Any]]:
         """Tables of whole rounds with the file and the row in which they begin."""
         columns = self._columns
         names = list(dict.fromkeys([*columns.keys, *self._encoding.columns]))
@@ -222,7 +222,7 @@ class LongScan:
             raise fallen_time(self._columns.order_by, first_row, parts.times[0], last.times[-1])
 
 
-def _joined(tables: Sequence[Any], path: Path) -> Any:
+def _joined(tables: Sequence[Any], path: Path | str) -> Any:
     """Tables end to end; numbers of different kinds become one."""
     import pyarrow as pa
 

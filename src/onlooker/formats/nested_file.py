@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from onlooker.columns import check_columns, check_once
 from onlooker.formats import lists
-from onlooker.formats.format import arrow_errors, arrow_file
+from onlooker.formats.compressed import LogFile
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_metadata import names_and_categories
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
-from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_streamed
+from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_parquet
 from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 from onlooker.moments import as_times
@@ -25,35 +25,25 @@ from onlooker.types import Ids
 class NestedFile:
     """A file whose columns were found and checked."""
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        arms: str = "arms",
-        chosen: str = "chosen",
-        round: str | None = None,
-        arm: str | None = None,
-        order_by: str | None = None,
-        by: str | None = None,
-    ) -> None:
-        import pyarrow.parquet as pq
-
-        self.path = path
-        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(path)) as file:
-            self.metadata, schema, leaves = file.metadata, file.schema_arrow, file.schema
-        rounds = "round" if round is None and "round" in schema.names else round
-        ids = "arm_ids" if arm is None and "arm_ids" in schema.names else arm
-        self.columns = NestedColumns(arms=arms, chosen=chosen, round=rounds, arm=ids, order_by=order_by, by=by)
-        meanings = {"arms": arms, "chosen": chosen, "round": rounds, "arm": ids, "order_by": order_by, "by": by}
-        check_columns(schema.names, meanings)
-        check_once([name for name in schema.names if name in {*meanings.values()}])
-        self.dtype = lists.feature_type(schema.field(arms).type, arms)
-        lists.check_whole(schema.field(chosen).type, chosen)
+    def __init__(self, file: LogFile, columns: NestedColumns) -> None:
+        self.path = file.path
+        with arrow_errors("Parquet"):
+            self._footer = file.once(Footer)
+        self.metadata, schema = self._footer.metadata, self._footer.schema
+        if columns.round is None and "round" in schema.names:
+            columns = replace(columns, round="round")
+        if columns.arm is None and "arm_ids" in schema.names:
+            columns = replace(columns, arm="arm_ids")
+        self.columns = columns
+        check_columns(schema.names, columns.meanings)
+        check_once([name for name in schema.names if name in columns.names])
+        self.dtype = lists.feature_type(schema.field(columns.arms).type, columns.arms)
+        lists.check_whole(schema.field(columns.chosen).type, columns.chosen)
         self.names, self.categories = names_and_categories(schema.metadata or {})
-        leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{arms}."))
+        leaves = self.metadata.schema
+        leaf = next(j for j in range(len(leaves)) if leaves.column(j).path.startswith(f"{columns.arms}."))
         groups = range(self.metadata.num_row_groups)
         with arrow_errors("Parquet"):
-            self._footer = Footer(path, self.metadata)
             self.values = [chunk.num_values for (chunk,) in self._footer.chunks([leaf])]
         """Feature values in every row group."""
         self._checked: set[int] = set()
@@ -66,7 +56,7 @@ class NestedFile:
         check_memory(features + text_entries(self._footer, self.columns.names))
         check_size(self._footer, self.columns.names)
         with arrow_errors("Parquet"):
-            groups = RowGroups(self.path, self.metadata, self.columns)
+            groups = RowGroups(self._footer, self.columns)
             rounds = self._timed(assemble(groups, sum(self.values), self.dtype), 0)
         log = self.log(rounds)
         if rounds.times is None:
@@ -93,7 +83,7 @@ class NestedFile:
         """The rounds in parts of about `batch_rows` offered arms."""
         first = 0
         self.check(1)
-        with arrow_errors("Parquet"), open_streamed(self.path, self.metadata) as file:
+        with arrow_errors("Parquet"), open_parquet(self._footer, streamed=True) as file:
             size = max(1, int(batch_rows / self._arms_a_round(file)))
             self.check(size)
             # Group by group: asked for all at once, Arrow keeps those that are done with.
@@ -125,10 +115,8 @@ class NestedFile:
         return int(self._firsts[groups.stop] - self._firsts[groups.start])
 
     def read_groups(self, groups: range) -> Rounds:
-        """Read some row groups; the file is opened anew, so that threads can read side by side."""
-        import pyarrow.parquet as pq
-
-        with arrow_errors("Parquet"), pq.ParquetFile(arrow_file(self.path), metadata=self.metadata) as file:
+        """Read some row groups; threads may read side by side."""
+        with arrow_errors("Parquet"), open_parquet(self._footer) as file:
             table = file.read_row_groups(list(groups), columns=self.columns.names, use_threads=False)
         first = int(self._firsts[groups.start])
         return self._timed(Rounds.of_table(table, self.columns, first), first)

@@ -10,67 +10,58 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from onlooker.categories import Encoded
 from onlooker.formats import lists
 from onlooker.formats.aligning import aligned
-from onlooker.formats.format import Format, arrow_errors, arrow_file, named, split_log
+from onlooker.formats.compressed import LogFile
+from onlooker.formats.format import Format, arrow_errors, named, split_log
 from onlooker.formats.long import id_array
 from onlooker.formats.nested_file import NestedFile
 from onlooker.formats.nested_metadata import metadata_of
 from onlooker.formats.nested_scan import NestedScan
+from onlooker.formats.parquet_headers import Footer
+from onlooker.formats.row_groups import NestedColumns
 from onlooker.log import BanditLog
 
 _GROUP_VALUES = 1 << 19
 """Feature values in a row group, 2 MB as float32: larger ones read no faster, and several are in hand at once."""
 
 
-def recognises(path: Path) -> bool:
+def recognises(file: LogFile) -> bool:
     """Whether the Parquet file has a column of lists of lists."""
-    import pyarrow.parquet as pq
-
     with arrow_errors("Parquet"):
-        return any(
-            lists.is_list(kind) and lists.is_list(kind.value_type) for kind in pq.read_schema(arrow_file(path)).types
-        )
+        return any(lists.is_list(kind) and lists.is_list(kind.value_type) for kind in file.once(Footer).schema.types)
 
 
-def read(
-    path: Path,
-    *,
-    arms: str = "arms",
-    chosen: str = "chosen",
-    round: str | None = None,
-    arm: str | None = None,
-    order_by: str | None = None,
-    like: Encoded | None = None,
-) -> BanditLog:
+def read(file: LogFile, **options: Any) -> BanditLog:
     """Read one row a round: `arms` a list (one entry an arm) of lists (one entry a feature), `chosen` a position.
 
     `round` and `arm` name the columns of ids; those called `round` and `arm_ids` are taken where there are any.
     """
-    log, _ = NestedFile(path, arms=arms, chosen=chosen, round=round, arm=arm, order_by=order_by).read()
-    return log if like is None else aligned(log, like)
+    columns = NestedColumns(**options)
+    log, _ = NestedFile(file, columns).read()
+    return log if columns.like is None else aligned(log, columns.like)
 
 
-def read_by(path: Path, *, by: str, like: Encoded | None = None, **columns: Any) -> dict[str, BanditLog]:
+def read_by(file: LogFile, **options: Any) -> dict[str, BanditLog]:
     """Read the logs that column `by` tells apart."""
-    log, values = NestedFile(path, by=by, **columns).read()
+    columns = NestedColumns(**options)
+    log, values = NestedFile(file, columns).read()
     assert values is not None
-    return split_log(log if like is None else aligned(log, like), values)
+    return split_log(log if columns.like is None else aligned(log, columns.like), values)
 
 
-def scan(paths: Sequence[Path], *, batch_rows: int, like: Encoded | None = None, **columns: Any) -> NestedScan:
+def scan(files: Sequence[LogFile], *, batch_rows: int, **options: Any) -> NestedScan:
     """See `NestedScan`."""
-    files = []
-    for path in paths:
-        with named(path, "read"):
-            files.append(NestedFile(path, **columns))
-    return NestedScan(files, batch_rows, like)
+    columns = NestedColumns(**options)
+    opened = []
+    for file in files:
+        with named(file.path, "read"), file:
+            opened.append(NestedFile(file, columns))
+    return NestedScan(opened, batch_rows, columns.like)
 
 
 def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
@@ -121,6 +112,7 @@ FORMAT = Format(
     suffixes=(".parquet", ".pq"),
     recognises=recognises,
     read=read,
+    options=NestedColumns,
     write=lambda log, file: write_parts([log], file),
     scan=scan,
     write_parts=write_parts,

@@ -6,14 +6,14 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.columns import check_columns
 from onlooker.errors import InputError, SharedFeaturesWarning
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.log import BanditLog
@@ -98,13 +98,13 @@ def read_obp(
 
 
 def read(
-    path: Path, *, cross: bool = False, position: int | None = None, features: Sequence[str] | None = None
+    file: LogFile, *, cross: bool = False, position: int | None = None, features: Sequence[str] | None = None
 ) -> BanditLog:
     """See `read_obp`; nothing in the file is run."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with file.plain() as plain, zipfile.ZipFile(cast("BinaryIO", plain)) as archive:
             check_memory(sum(member.file_size for member in archive.infolist()))
-        with _named_arrays(np.load(path, allow_pickle=False)) as arrays:
+        with file.plain() as plain, _named_arrays(np.load(cast("BinaryIO", plain), allow_pickle=False)) as arrays:
             return read_obp(arrays, cross=cross, position=position, features=features)
     except InputError:
         raise

@@ -13,7 +13,7 @@ from onlooker.categories import Encoded, Encoding, level_name
 from onlooker.columns import check_columns
 from onlooker.encoding import some
 from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
-from onlooker.formats.compressed import head
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.open_bandit_items import ITEMS, Items, read_items
 from onlooker.formats.open_bandit_rounds import AFFINITY, read_rounds
@@ -22,16 +22,17 @@ from onlooker.log import BanditLog
 from onlooker.memory_limit import check_memory
 
 
-def recognises(path: Path) -> bool:
+def recognises(file: LogFile) -> bool:
     """Whether a folder has a table of items in it, or a log one beside it."""
+    path = file.path
     folder = path if path.is_dir() else path.parent
     if not (folder / ITEMS).is_file():
         return False
-    return path.is_dir() or (path.name != ITEMS and b"item_id" in head(path).partition(b"\n")[0])
+    return path.is_dir() or (path.name != ITEMS and b"item_id" in file.head().partition(b"\n")[0])
 
 
 def read(
-    path: Path,
+    file: LogFile,
     *,
     features: Sequence[str] | None = None,
     position: int | None = None,
@@ -46,10 +47,11 @@ def read(
     """
     if features is not None and like is not None:
         raise InputError("options 'features' and 'like' both say which features to take: pass one of them")
-    file = _log_file(path) if path.is_dir() else path
-    with _about(ITEMS):
-        items = read_items(file.parent / ITEMS)
-    with _about(file.name):
+    if file.path.is_dir():
+        file = LogFile(_log_file(file.path))
+    with _about(ITEMS), LogFile(file.path.parent / ITEMS) as listed:
+        items = read_items(listed)
+    with _about(file.path.name), file:
         with arrow_errors("CSV"):
             rounds = read_rounds(file, items, position, order_by)
         encoding, warned = _encoding(items, features, like, with_affinity=rounds.affinity is not None)
@@ -68,7 +70,7 @@ def read(
         categories=encoding.categories,
     )
     for warning in warned:
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=4)
     return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
 
 

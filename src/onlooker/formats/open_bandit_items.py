@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from onlooker.categories import level_order
 from onlooker.columns import check_columns, check_once
 from onlooker.errors import InputError
-from onlooker.formats.compressed import open_bytes
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import arrow_errors
 from onlooker.memory_limit import check_memory, limit_in_force
 from onlooker.types import Vector
@@ -55,13 +54,13 @@ class Items:
         return found
 
 
-def read_items(path: Path) -> Items:
+def read_items(source: LogFile) -> Items:
     """Read `item_context.csv`."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
     types = {"item_id": pa.string(), _NUMBER: pa.float64()} | dict.fromkeys(_LABELS, pa.string())
-    with arrow_errors("CSV"), open_bytes(path) as file:
+    with arrow_errors("CSV"), source.stream() as file:
         reading = pc.ReadOptions(use_threads=limit_in_force() is None)
         table = pc.read_csv(file, reading, convert_options=pc.ConvertOptions(column_types=types))
         check_columns(table.column_names, {"item_id": "item_id"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from onlooker.columns import check_columns, check_once
 from onlooker.encoding import is_number
 from onlooker.errors import InputError
-from onlooker.formats.compressed import head, open_bytes
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.open_bandit_items import ITEMS, Items
 from onlooker.memory_limit import check_memory
 from onlooker.types import Index, Matrix
@@ -34,12 +33,12 @@ class Rounds:
     """When, if that was asked for."""
 
 
-def read_rounds(path: Path, items: Items, position: int | None, order_by: str | None) -> Rounds:
+def read_rounds(source: LogFile, items: Items, position: int | None, order_by: str | None) -> Rounds:
     """Read batch by batch: the rest of a log's many columns is never held."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    names = head(path).partition(b"\n")[0].decode(errors="replace").strip().replace('"', "").split(",")
+    names = source.head().partition(b"\n")[0].decode(errors="replace").strip().replace('"', "").split(",")
     affinities = [f"{AFFINITY}_{name}" for name in items.ids]
     given = any(name.startswith(AFFINITY) for name in names)
     wanted = ["item_id", *(affinities if given else ()), *(["position"] if position is not None else ())]
@@ -56,7 +55,7 @@ def read_rounds(path: Path, items: Items, position: int | None, order_by: str | 
     affinity: list[Matrix] = []
     times: list[NDArray[Any]] = []
     line = 2
-    with open_bytes(path) as file, pc.open_csv(file, convert_options=options) as batches:
+    with source.stream() as file, pc.open_csv(file, convert_options=options) as batches:
         for batch in batches:
             kept = _kept(batch, wanted, position, line)
             chosen.append(_picks(batch["item_id"], items.ids, line)[kept])

@@ -12,10 +12,10 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from onlooker.errors import InputError
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.thrift import MalformedError, read_struct
 
 _TEXT = "BYTE_ARRAY"
@@ -31,10 +31,13 @@ _UNPACKED, _PACKED = 2, 3
 class Footer:
     """What a Parquet file says of itself; of its columns only after a look at the bytes."""
 
-    def __init__(self, path: Path, metadata: Any) -> None:
-        self.path = path
-        self.metadata = metadata
-        """As pyarrow has read it."""
+    def __init__(self, file: LogFile) -> None:
+        import pyarrow.parquet as pq
+
+        self.file = file
+        with file.native() as native, pq.ParquetFile(native) as opened:
+            self.metadata, self.schema = opened.metadata, opened.schema_arrow
+        """As pyarrow has read them: what the file has, and its columns."""
 
     def chunks(self, leaves: Sequence[int]) -> list[list[Any]]:
         """What pyarrow knows of some leaves in every row group."""
@@ -44,7 +47,7 @@ class Footer:
 
     @cached_property
     def _check(self) -> None:
-        check_footer(self.path, self.metadata.schema)
+        check_footer(self.file, self.metadata.schema)
 
 
 def page_sizes(file: BinaryIO, start: int, length: int) -> Iterator[int]:
@@ -73,11 +76,11 @@ def page_sizes(file: BinaryIO, start: int, length: int) -> Iterator[int]:
         place += header.tell() + packed
 
 
-def check_footer(path: Path, schema: Any) -> None:
+def check_footer(source: LogFile, schema: Any) -> None:
     """Refuse a footer about whose columns pyarrow could not be asked; `schema` is the file's own."""
     levels = [_levels(schema.column(j)) for j in range(len(schema))]
     try:
-        groups = read_struct(_footer(path)).get(_ROW_GROUPS) or []
+        groups = read_struct(_footer(source)).get(_ROW_GROUPS) or []
     except MalformedError:
         raise _damaged("its footer is no Thrift") from None
     for group in groups:
@@ -109,9 +112,9 @@ def _check_column(column: Any, repeated: int, defined: int, *, is_text: bool) ->
             raise _damaged("a column has counts of other levels")
 
 
-def _footer(path: Path) -> io.BytesIO:
+def _footer(source: LogFile) -> io.BytesIO:
     """The struct at the end of the file."""
-    with open(path, "rb") as file:
+    with source.native() as file:
         end = file.seek(0, os.SEEK_END) - 8
         file.seek(max(0, end))
         length = int.from_bytes(file.read(4), "little")

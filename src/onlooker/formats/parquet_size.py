@@ -8,7 +8,7 @@ from typing import Any
 
 from onlooker.errors import InputError
 from onlooker.formats.compressed import RATIO
-from onlooker.formats.format import arrow_errors, arrow_file
+from onlooker.formats.format import arrow_errors
 from onlooker.formats.parquet_headers import Footer, page_sizes
 from onlooker.memory_limit import check_memory, limit_in_force
 
@@ -29,7 +29,7 @@ def check_size(footer: Footer, names: Sequence[str], rows: int | None = None) ->
         leaves = _leaves(footer.metadata, names)
         if limit_in_force() is not None:
             _check_pages(footer, leaves)
-        packed = footer.path.stat().st_size
+        packed = footer.file.size
         groups = [8 * sum(counts) for counts in _counts(footer, leaves)]
         _check_growth(sum(groups), packed)
         for unpacked in groups:
@@ -84,7 +84,7 @@ def _check_growth(unpacked: int, packed: int) -> None:
 
 def _check_pages(footer: Footer, leaves: Iterable[int]) -> None:
     """No page unpacks to more than there is room for, whatever the file says of itself elsewhere."""
-    with open(footer.path, "rb") as file:
+    with footer.file.native() as file:
         for chunk in chain.from_iterable(footer.chunks(list(leaves))):
             start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
             if start is None or start < 0 or chunk.total_compressed_size < 0:
@@ -115,7 +115,10 @@ def _check_texts(footer: Footer, texts: Sequence[str], rows: int | None) -> None
 
     held = total = 0
     roots = list(dict.fromkeys(name.partition(".")[0] for name in texts))
-    with pq.ParquetFile(arrow_file(footer.path), metadata=footer.metadata, read_dictionary=list(texts)) as file:
+    with (
+        footer.file.native() as native,
+        pq.ParquetFile(native, metadata=footer.metadata, read_dictionary=list(texts)) as file,
+    ):
         known = set(file.schema_arrow.names)
         columns = [name for name in {*texts, *roots} if name in known]
         for batch in file.iter_batches(batch_size=min(_ROWS, rows or _ROWS), columns=columns):

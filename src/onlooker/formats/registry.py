@@ -1,10 +1,7 @@
-"""Which formats there are, and which of them a path is in: the suffix narrows them down, the content decides."""
+"""Which formats there are, which of them writes a file, and what else than files can be read."""
 
-import inspect
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from onlooker.errors import InputError
 from onlooker.formats import (
@@ -18,8 +15,9 @@ from onlooker.formats import (
     vw_text,
     yahoo_r6a,
 )
-from onlooker.formats.compressed import head
+from onlooker.formats.arrow_source import arrow_source
 from onlooker.formats.format import Format, named
+from onlooker.formats.long import Source
 
 FORMATS: tuple[Format, ...] = (
     nested_parquet.FORMAT,
@@ -40,27 +38,9 @@ FORMATS: tuple[Format, ...] = (
 )
 """In the order in which they are asked; the first that can write a suffix writes it."""
 
-_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")
-_LISTS = ("features", "categories")
-_SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
-
-
-def find_format(path: Path) -> Format:
-    """The format that a file or folder is in."""
-    if path.is_dir():
-        holds = next((one for one in FORMATS if one.folder and one.recognises(path)), None)
-        if holds is None:
-            raise InputError("is a folder: name a file in it")
-        return holds
-    if not path.exists():
-        raise InputError("there is no such file: check the path")
-    candidates = _candidates(path)
-    if not path.is_file():
-        raise InputError("is a device or a pipe, which cannot be read more than once: name a file")
-    if not path.stat().st_size:
-        raise InputError("is empty: it should hold a log")
-    _check_log(path)
-    return next((one for one in candidates[:-1] if one.recognises(path)), candidates[-1])
+SOURCES: tuple[Callable[[object], Source | None], ...] = (arrow_source,)
+"""What is asked about anything that may be a log before it is taken for the path of a file; the first that knows it
+reads it, as a long table."""
 
 
 def find_writer(path: Path, *, long: bool = False) -> Format:
@@ -70,7 +50,7 @@ def find_writer(path: Path, *, long: bool = False) -> Format:
     writers = [one for one in FORMATS if one.write is not None and (not long or one.name.startswith("long"))]
     formats = [one for one in writers if path.name.lower().endswith(one.suffixes)]
     if not formats:
-        raise InputError(f"is of a kind that is not written: write {_suffixes(writers)}")
+        raise InputError(f"is of a kind that is not written: write {suffixes_of(writers)}")
     return formats[0]
 
 
@@ -80,33 +60,6 @@ def check_writable(path: str, *, long: bool = False) -> None:
         find_writer(Path(path), long=long)
 
 
-def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str, ...] = ()) -> None:
-    """Every option is one that the format's `read` takes, or one of those besides."""
-    taken = [name for name in inspect.signature(found.read).parameters if name != "path"]
-    for name, value in options.items():
-        if name not in (*taken, *besides):
-            raise InputError(f"{found.name} has no option {name!r}: it takes {', '.join(taken)}")
-        if name in _LISTS and isinstance(value, str):
-            raise InputError(f"option {name!r} is {value!r}: pass a list of columns")
-        if name in _COLUMNS and not isinstance(value, str | None):
-            raise InputError(f"option {name!r} is {value!r}: name a column")
-
-
-def _candidates(path: Path) -> list[Format]:
-    name = path.name.lower()
-    candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
-    if not candidates:
-        raise InputError(f"has none of the known suffixes {_suffixes(FORMATS)}: convert or rename it")
-    return candidates
-
-
-def _suffixes(formats: Iterable[Format]) -> str:
+def suffixes_of(formats: Iterable[Format]) -> str:
+    """How files of these formats end, in a message."""
     return ", ".join(sorted({suffix for one in formats for suffix in one.suffixes}))
-
-
-def _check_log(path: Path) -> None:
-    """Refuse what onlooker saved besides logs."""
-    saved = _SAVED.match(head(path, 200)) if path.suffix.lower() == ".json" else None
-    if saved is not None:
-        kind = "policy" if saved[1] == b"policy" else "state of tracking"
-        raise InputError(f"this is a {kind} saved by onlooker, not a log: name the log that it came from")

@@ -5,17 +5,18 @@ Parquet's nesting levels take more memory than the values that they arrange, so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.categories import Encoded
 from onlooker.errors import InputError
 from onlooker.formats import lists
-from onlooker.formats.format import arrow_file
+from onlooker.formats.parquet_headers import Footer
 from onlooker.threads import ordered_map
 from onlooker.types import Features, Ids, Index
 
@@ -27,9 +28,9 @@ _BUFFER = 1 << 20
 class NestedColumns:
     """Which columns of a nested table mean what."""
 
-    arms: str
+    arms: str = "arms"
     """Features of the arms on offer: a list of lists."""
-    chosen: str
+    chosen: str = "chosen"
     """Position of the pick."""
     round: str | None = None
     """Id of the round."""
@@ -37,14 +38,20 @@ class NestedColumns:
     """Ids of the arms: a list."""
     order_by: str | None = None
     """Time of the round."""
+    like: Encoded | None = None
+    """Put features in the order that this has."""
     by: str | None = None
     """Which of several learners or restarts the round belongs to."""
 
     @property
+    def meanings(self) -> dict[str, str | None]:
+        """Columns by what they mean."""
+        return {name: getattr(self, name) for name in ("arms", "chosen", "round", "arm", "order_by", "by")}
+
+    @property
     def names(self) -> list[str]:
         """Columns that are read, each once."""
-        every = (self.arms, self.chosen, self.round, self.arm, self.order_by, self.by)
-        return list(dict.fromkeys(name for name in every if name is not None))
+        return list(dict.fromkeys(name for name in self.meanings.values() if name is not None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,28 +101,29 @@ class Rounds:
 class RowGroups:
     """The row groups of a file, and what its columns mean."""
 
-    def __init__(self, path: Path, metadata: Any, columns: NestedColumns) -> None:
-        self._path, self._metadata, self._columns = path, metadata, columns
-        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+    def __init__(self, footer: Footer, columns: NestedColumns) -> None:
+        self._footer, self._columns = footer, columns
+        sizes = [footer.metadata.row_group(i).num_rows for i in range(footer.metadata.num_row_groups)]
         self._first_round = np.cumsum([0, *sizes]).tolist()
 
     def __len__(self) -> int:
         return len(self._first_round) - 1
 
     def read(self, i: int) -> Rounds:
-        """Read row group `i`; the file is opened anew, so that threads can read side by side."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(arrow_file(self._path), metadata=self._metadata) as file:
+        """Read row group `i`; threads may read side by side."""
+        with open_parquet(self._footer) as file:
             table = file.read_row_group(i, columns=self._columns.names, use_threads=False)
         return Rounds.of_table(table, self._columns, self._first_round[i])
 
 
-def open_streamed(path: Path, metadata: Any) -> Any:
-    """A Parquet file, opened so that a large row group is not read at once."""
+@contextmanager
+def open_parquet(footer: Footer, *, streamed: bool = False) -> Iterator[Any]:
+    """A Parquet file whose footer is known; with `streamed` a large row group is not read at once."""
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(arrow_file(path), metadata=metadata, buffer_size=_BUFFER, pre_buffer=False)
+    options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False} if streamed else {}
+    with footer.file.native() as native, pq.ParquetFile(native, metadata=footer.metadata, **options) as file:
+        yield file
 
 
 def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any]) -> Rounds:

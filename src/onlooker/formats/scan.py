@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import numpy as np
 from onlooker.categories import Categories
 from onlooker.checks import counted
 from onlooker.errors import InputError
-from onlooker.formats.format import Format, Scanned, Stretch, named
+from onlooker.formats.compressed import LogFile
+from onlooker.formats.format import TABLE, Format, Scanned, Stretch, named
 from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
 from onlooker.log import BanditLog, as_log
 from onlooker.memory_limit import Room, check_held, memory_limited
@@ -36,11 +36,13 @@ class LogScan:
         self, paths: Sequence[Path], scanned: Scanned, files: UnchangedFiles, limit: int | None = None
     ) -> None:
         self.paths = tuple(paths)
-        """The files, in order."""
+        """The files, in order; none where a table of another library is scanned."""
+        self.name = self.paths[0] if self.paths else TABLE
+        """What messages call it."""
         self.memory_limit = limit
         """Peak memory in bytes that working on the scan may take, or None."""
         self._scanned, self._files = scanned, files
-        self.held = UnchangedParts(self.paths[0])
+        self.held = UnchangedParts(self.name)
         """What every part that `run` works on held when it was first read."""
         if limit is not None:
             scanned.batch_rows = Room(limit, scanned.n_features).batch_rows
@@ -121,23 +123,24 @@ class LogScan:
             empty = False
             yield one
         if empty:
-            raise InputError(f"{self.paths[0]}: holds no rounds: nothing was offered")
+            raise InputError(f"{self.name}: holds no rounds: nothing was offered")
 
     def read(self) -> BanditLog:
         """Load all of it."""
         return BanditLog.concat(list(self))
 
     def __repr__(self) -> str:
-        return f"LogScan({counted(len(self.paths), 'file')}, {counted(self.n_features, 'feature')})"
+        held = counted(len(self.paths), "file") if self.paths else self.name
+        return f"LogScan({held}, {counted(self.n_features, 'feature')})"
 
 
 class WholeFiles:
     """Files of a format that is read whole: one at a time, the later ones encoded like the first."""
 
-    def __init__(self, found: Format, paths: Sequence[Path], batch_rows: int, options: dict[str, Any]) -> None:
-        self._format, self._paths, self.batch_rows, self._options = found, paths, batch_rows, options
-        self._head = self._read(paths[0])[:1]
-        if "like" in signature(found.read).parameters and self._head.feature_names is not None:
+    def __init__(self, found: Format, files: Sequence[LogFile], batch_rows: int, options: dict[str, Any]) -> None:
+        self._format, self._files, self.batch_rows, self._options = found, files, batch_rows, options
+        self._head = self._read(files[0])[:1]
+        if "like" in found.takes and self._head.feature_names is not None:
             encoded = {"like": self._head}
             self._options = {
                 name: options[name] for name in options if name not in {"features", "categories"}
@@ -159,10 +162,10 @@ class WholeFiles:
         return self._head.categories
 
     def __iter__(self) -> Iterator[BanditLog]:
-        for path in self._paths:
-            log = self._read(path)
+        for file in self._files:
+            log = self._read(file)
             if (log.feature_names, log.n_features) != (self.feature_names, self.n_features):
-                raise InputError(f"{path}: has other features than {self._paths[0]}: scan it alone")
+                raise InputError(f"{file.path}: has other features than {self._files[0].path}: scan it alone")
             start = 0
             while start < log.n_rounds:
                 stop = int(np.searchsorted(log.offsets, log.offsets[start] + self.batch_rows, side="right")) - 1
@@ -173,9 +176,9 @@ class WholeFiles:
     def stretches(self) -> None:
         """Files are read one at a time, so that only one is in memory."""
 
-    def _read(self, path: Path) -> BanditLog:
-        with named(path, "read"):
-            log = self._format.read(path, **self._options)
+    def _read(self, file: LogFile) -> BanditLog:
+        with named(file.path, "read"), file:
+            log = self._format.read(file, **self._options)
             check_held(log.dense.nbytes)
         return log
 

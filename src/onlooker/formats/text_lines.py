@@ -6,11 +6,10 @@ import gzip
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from onlooker.errors import InputError
-from onlooker.formats.compressed import open_bytes
+from onlooker.formats.compressed import LogFile
 from onlooker.memory_limit import check_memory
 
 LONGEST = 1 << 24
@@ -20,19 +19,20 @@ _PARSED = 40
 """Bytes of memory for each of a line, at most, while it is taken apart: an empty object takes three letters."""
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(source: LogFile) -> Iterator[tuple[int, bytes]]:
     r"""Number (from 1) and bytes of every line, without its end; a gzip file is decompressed on the way.
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "log.vw").write_bytes(b"shared | a\r\n| b\n")
-    ...     list(numbered_lines(Path(folder) / "log.vw"))
+    ...     list(numbered_lines(LogFile(Path(folder) / "log.vw")))
     [(1, b'shared | a'), (2, b'| b')]
     """
     number = 0
-    with open_bytes(path) as file:
+    with source.stream() as file:
         rest = file.read(_CHUNK).removeprefix(b"\xef\xbb\xbf")
         while rest:
             chunk = file.read(_CHUNK)

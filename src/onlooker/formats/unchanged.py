@@ -163,8 +163,8 @@ class Held:
 class UnchangedParts:
     """What every part of a log held when it was first read: whoever reads one again must find the same."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, name: Path | str) -> None:
+        self._name = name
         self.known: dict[int, Held] = {}
         """By the number of the part."""
         self._count: int | None = None
@@ -192,7 +192,7 @@ class UnchangedParts:
         self._count = count
 
     def _changed(self) -> InputError:
-        return InputError(f"{shown(self._path)}: the content of the log changed while it was read: {_REMEDY}")
+        return InputError(f"{shown(self._name)}: the content of the log changed while it was read: {_REMEDY}")
 
 
 def _files_of(path: Path) -> list[Path]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from onlooker.categories import Encoded
 from onlooker.errors import InputError, SkippedLinesWarning
-from onlooker.formats.compressed import head
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.dsjson_features import ObjectReader
 from onlooker.formats.dsjson_writing import write
 from onlooker.formats.format import Format
@@ -32,14 +31,14 @@ _REFUSED = {
 }
 
 
-def recognises(path: Path) -> bool:
+def recognises(file: LogFile) -> bool:
     """Whether the file begins with events, not with the rows of a table."""
-    start = head(path)
+    start = file.head()
     return b'"_multi"' in start or b'"_labelIndex"' in start or b'"_label_Action"' in start or b'"RewardValue"' in start
 
 
 def read(
-    path: Path,
+    file: LogFile,
     *,
     features: Sequence[str] | None = None,
     cross: bool = False,
@@ -53,7 +52,7 @@ def read(
     `shared x arm`. `order_by` names a field of the events, such as `Timestamp`. `EventId` is the round's id.
     """
     events = _Events(SparseLog(features, cross, like), order_by)
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(file):
         if line and not line.isspace():
             with at_line(number):
                 events.take(number, _parsed(line))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from onlooker.categories import Encoded
 from onlooker.errors import InputError
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
@@ -20,7 +20,7 @@ _LABEL = re.compile(rb"\d+(:[^:]*){1,2}")
 
 
 def read(
-    path: Path, *, features: Sequence[str] | None = None, cross: bool = False, like: Encoded | None = None
+    file: LogFile, *, features: Sequence[str] | None = None, cross: bool = False, like: Encoded | None = None
 ) -> BanditLog:
     """Read blocks of lines; the line with a label `action:cost:probability` is the pick.
 
@@ -30,7 +30,7 @@ def read(
     """
     blocks = _Blocks(SparseLog(features, cross, like))
     number = 0
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(file):
         if line and not line.isspace():
             try:
                 blocks.take(number, line)

@@ -6,13 +6,12 @@ import re
 import warnings
 from array import array
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from onlooker.columns import check_columns
 from onlooker.errors import InputError, SkippedLinesWarning
-from onlooker.formats.compressed import head
+from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import as_text, at_line, numbered_lines
@@ -30,12 +29,12 @@ _CHECK = 1 << 14
 """Visits between two looks at the memory."""
 
 
-def recognises(path: Path) -> bool:
+def recognises(file: LogFile) -> bool:
     """Whether the file begins with a time, an article, a click and the user."""
-    return _FIRST.match(head(path, 256)) is not None
+    return _FIRST.match(file.head(256)) is not None
 
 
-def read(path: Path, *, features: Sequence[str] | None = None, cross: bool = False) -> BanditLog:
+def read(file: LogFile, *, features: Sequence[str] | None = None, cross: bool = False) -> BanditLog:
     """Read a visit a line, clicks read past; lines that are cut off or display no article on offer are skipped.
 
     Features are called 1 to 6. With `cross` they are the 36 products of the user's and the article's, called
@@ -44,7 +43,7 @@ def read(path: Path, *, features: Sequence[str] | None = None, cross: bool = Fal
     if not isinstance(cross, bool):
         raise InputError(f"option 'cross' is {cross!r}: pass True or False")
     visits = _Visits()
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(file):
         with at_line(number):
             visits.take(number, line)
     if not visits.chosen:

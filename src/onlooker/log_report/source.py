@@ -70,20 +70,6 @@ class Source:
     """Lines that save the policy."""
 
 
-def files_behind(path: str | os.PathLike[str]) -> list[Path]:
-    """The files that a log is read from: itself, those of its folder, or the one that stands beside it."""
-    from onlooker.formats.registry import find_format
-
-    log = Path(path)
-    if log.is_dir():
-        return sorted(one for one in log.iterdir() if one.is_file())
-    if find_format(log).folder:
-        from onlooker.formats.open_bandit_items import ITEMS
-
-        return [log, log.parent / ITEMS]
-    return [log]
-
-
 def versions() -> Iterable[tuple[str, str]]:
     """What the figures were made with."""
     return ("onlooker", __version__), ("numpy", np.__version__), ("Python", platform.python_version())

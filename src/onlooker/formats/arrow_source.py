@@ -1,0 +1,121 @@
+"""Tables of other libraries as a log: whatever gives its rows as a stream of Arrow's, by `__arrow_c_stream__`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from onlooker.columns import Columns
+from onlooker.errors import InputError
+from onlooker.formats.format import TABLE, named
+from onlooker.formats.long import plain_text
+from onlooker.memory_limit import check_memory
+from onlooker.one_line import one_line
+
+
+class SupportsArrowStream(Protocol):
+    """A table of any library that can hand its rows to another as Arrow does."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def arrow_source(given: object) -> ArrowSource | None:
+    """A table that can be read, or None where `given` is something else.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> arrow_source(pa.table({"round": [1], "chosen": [1], "price": [9.0]})).names
+    ['round', 'chosen', 'price']
+    >>> arrow_source("log.csv")
+    """
+    if not hasattr(given, "__arrow_c_stream__"):
+        return None
+    with named(TABLE, "read"):
+        return ArrowSource(given)
+
+
+class ArrowSource:
+    """A table of pyarrow, polars, pandas, DuckDB or another library, or a stream that can be read once."""
+
+    path = TABLE
+    text_ids = False
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        # A stream may be asked for only once: the first reader is kept.
+        self._reader = _reader(given)
+        self._schema = plain_text(self._reader.schema)
+        self.names: list[str] = self._schema.names
+        self._rows: int | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_reader": None}
+
+    def table(self, columns: Columns) -> Any:
+        """The columns that are needed, as an Arrow table."""
+        import pyarrow as pa
+
+        named = columns.named
+        names = self.names if named is None else list(dict.fromkeys([*columns.keys, *named]))
+        held, batches = 0, []
+        for batch in self._batches(names):
+            held += batch.nbytes
+            # Once as columns and once as rows.
+            check_memory(held)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, pa.schema([self._schema.field(name) for name in names]))
+
+    def schema(self, _columns: Columns) -> Any:
+        """Names and types, as the table declares them."""
+        if not hasattr(self._given, "__len__"):
+            kind = type(self._given).__name__
+            raise InputError(
+                f"{TABLE} is a {kind}, which can be read only once, but a scan reads several times: use read_log, or "
+                "write it to a file"
+            )
+        return self._schema
+
+    def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
+        """Some columns as Arrow record batches."""
+        count = 0
+        for batch in self._batches(names):
+            count += len(batch)
+            for start in range(0, len(batch), rows):
+                yield batch.slice(start, rows)
+        if self._rows not in {None, count}:
+            raise InputError(f"{TABLE} gave {self._rows} rows at first and {count} rows later: write it to a file")
+        self._rows = count
+
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        reader, self._reader = self._reader or _reader(self._given), None
+        batches = iter(reader)
+        while True:
+            with _arrow_errors():
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                batch = batch.select(list(names))
+                batch = batch.cast(plain_text(batch.schema))
+            yield batch
+
+
+def _reader(given: Any) -> Any:
+    import pyarrow as pa
+
+    with _arrow_errors():
+        return pa.RecordBatchReader.from_stream(given)
+
+
+@contextmanager
+def _arrow_errors() -> Iterator[None]:
+    """Turn what the other library or Arrow raises into `InputError`, in one line."""
+    try:
+        yield
+    except MemoryError as error:
+        raise InputError(f"{TABLE} does not fit into memory: read a part of it") from error
+    except Exception as error:  # any library may be behind it
+        raise InputError(
+            f"{TABLE} cannot be read as Arrow data ({one_line(error)}): make every column one kind"
+        ) from error
