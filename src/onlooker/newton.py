@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from onlooker.inverses import inverse
+from onlooker.line_search import backtrack, largest
 from onlooker.objective import FINE, ROUGH, CurvedPoint, Objective, Point
 from onlooker.types import Matrix, Vector
 
@@ -245,18 +246,10 @@ class _Search(Generic[Seen]):
         return ahead
 
     def _line_search(self, look: Callable[[Vector], Looked], step: Vector) -> Looked | None:
-        """Halve the step until the objective falls; near the minimum, where it cannot be seen to, by the gradient."""
-        here, slope, length = self.here, float(self.here.gradient @ step), 1.0
-        rounding = 1e-14 * max(1.0, abs(here.value))
-        for _ in range(30 if self.from_zero else 8):
-            ahead = look(here.theta + length * step)
-            self.passes += 1
-            if ahead.value <= here.value + 1e-4 * length * slope:
-                return ahead
-            if ahead.value <= here.value + rounding and _size(ahead) < _size(here):
-                return ahead
-            length /= 2
-        return None
+        """Step, halved until the objective falls; sooner given up where the search can start again from zero."""
+        ahead, looks = backtrack(look, self.here, step, looks=30 if self.from_zero else 8)
+        self.passes += looks
+        return ahead
 
     def _curve(self, theta: Vector) -> None:
         """Look at the curvature at theta, and go on from there."""
@@ -309,4 +302,4 @@ def _is_flat(here: Point, metric: Matrix) -> bool:
 
 
 def _size(here: Point) -> float:
-    return float(np.abs(here.gradient).max())
+    return largest(here.gradient)

@@ -20,9 +20,11 @@ from onlooker.errors import (
     TooFewRoundsWarning,
 )
 from onlooker.inverses import UNIDENTIFIED, Curvature, inverse, inverse_square_root
+from onlooker.line_search import largest
 from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import Fit, minimise
 from onlooker.objective import Objective
+from onlooker.p_values import chi_square_p
 from onlooker.softmax import SoftmaxObjective, round_losses
 from onlooker.types import Matrix, Vector
 
@@ -88,10 +90,8 @@ def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
 
 def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: int) -> tuple[float, float]:
     """Twice the gain in log-likelihood over uniform picks, and its p-value (chi-square, `rank` degrees of freedom)."""
-    from scipy.special import chdtrc
-
     ratio = max(0.0, 2 * (log_likelihood - null_log_likelihood))
-    return ratio, float(chdtrc(rank, ratio)) if rank else 1.0
+    return ratio, chi_square_p(ratio, rank)
 
 
 def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
@@ -155,7 +155,7 @@ def _about_penalty(
 def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
     if not fit.converged and not unbounded.any():
         yield ConvergenceWarning(
-            f"the solver stopped after {fit.n_iter} passes with a gradient of {np.abs(fit.at.gradient).max():.1e}: "
+            f"the solver stopped after {fit.n_iter} passes with a gradient of {largest(fit.at.gradient):.1e}: "
             "bring the features to similar scales, or try a larger l2"
         )
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from onlooker.inverses import UNIDENTIFIED, Curvature
 from onlooker.log import BanditLog
+from onlooker.p_values import chi_square_p
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Matrix
 
@@ -59,8 +60,6 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
     >>> find_preference(BanditLog.from_dense(X, chosen=X[:, :, 0].argmax(axis=1)), [0, 200, 400]).p_value < 1e-9
     True
     """
-    from scipy.special import chdtrc
-
     score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
     binned, freedom = 0.0, 0
     for start, stop in pairwise(bounds):
@@ -77,8 +76,8 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
         rank=rank,
         spread=information / log.n_rounds,
         whole=whole,
-        whole_p=float(chdtrc(rank, whole)) if rank else 1.0,
+        whole_p=chi_square_p(whole, rank),
         binned=binned,
         freedom=freedom,
-        binned_p=float(chdtrc(freedom, binned)) if freedom else 1.0,
+        binned_p=chi_square_p(binned, freedom),
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onlooker import ragged
 from onlooker.inverses import UNIDENTIFIED, Curvature
 from onlooker.log import BanditLog
+from onlooker.p_values import chi_square_p
 from onlooker.types import Matrix, Vector
 
 
@@ -44,10 +45,8 @@ def uniform_p_value(score: Vector, information: Matrix) -> float:
     >>> [uniform_p_value(*within_rounds(log)) < 0.01 for log in logs]
     [True, False]
     """
-    from scipy.special import chdtrc
-
     found = _curvature(information, UNIDENTIFIED)
-    return float(chdtrc(found.rank, found.square(score))) if found.rank else 1.0
+    return chi_square_p(found.square(score), found.rank)
 
 
 def unidentified(information: Matrix, flat: float = UNIDENTIFIED) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
