@@ -272,7 +272,12 @@ class BanditLog:
             first.categories,
         )
 
-    def with_features(self, features: ArrayLike | Layout, feature_names: Sequence[str] | None = None) -> BanditLog:
+    def with_features(
+        self,
+        features: ArrayLike | Layout,
+        feature_names: Sequence[str] | None = None,
+        categories: Categories | None = None,
+    ) -> BanditLog:
         """The same rounds, picks and ids with other features, one row for each offered arm as before.
 
         Examples
@@ -288,6 +293,7 @@ class BanditLog:
             feature_names=feature_names,
             round_ids=self.round_ids,
             arm_ids=self.arm_ids,
+            categories=categories,
         )
 
     @property

@@ -37,7 +37,7 @@ def joined(before: Encoding, log: BanditLog) -> tuple[Encoding, BanditLog]:
         elif level is not None and level == levels[column][0]:
             others = [place[level_name(column, other)] for other in levels[column][1:]]
             features[:, j] = 1.0 - log.dense[:, others].sum(axis=1)
-    return found, BanditLog(features, log.offsets, log.chosen)
+    return found, log.with_features(features)
 
 
 def _check(found: Encoding, log: BanditLog) -> None:
