@@ -12,6 +12,7 @@ from onlooker.errors import ConvergenceWarning
 from onlooker.inverses import inverse
 from onlooker.line_search import falls, largest, rounding
 from onlooker.log import BanditLog
+from onlooker.newton import CAUTION
 from onlooker.objective import FAIR
 from onlooker.parts import Parts
 from onlooker.types import Index, Matrix, Progress, Vector
@@ -27,8 +28,8 @@ They tell it to some hundredths, which is what a step then leaves of the decreme
 _SLOW, _CLOSER = 0.3, 16
 """A step that leaves more than this of the decrement, or leads up, asks for the curvature of so many times as many."""
 
-_CAUTION, _LEAVES = 4.0, 0.05
-"""A step may leave so many times the part of the decrement that the one before it left, or this by good luck."""
+_LEAVES = 0.05
+"""A step whose curvature is that of some rounds is taken to leave this part of the decrement at least."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -187,7 +188,7 @@ class _Search:
             self._look_closer()
         self._here, self.theta = (theta, value, slope, step), theta + step
         self.done = left <= tolerance
-        if not self.done and rate is not None and _CAUTION * rate * left <= tolerance:
+        if not self.done and rate is not None and CAUTION * rate * left <= tolerance:
             # One more step ends there, and need not be looked at.
             self.best, self.done = self.theta, True
             self.loss = value + slope / 2 - 0.5 * self.l2 * float(self.theta @ self.theta)
