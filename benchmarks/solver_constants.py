@@ -35,7 +35,9 @@ VALUES: dict[str, tuple[float, ...]] = {
     "LONG": (0, 1 << 60),
     "FINE": (1e-9, 1e-4),
     "ROUGH": (1e-2, 3e-1),
-    "BLOCK_VALUES": (1 << 15, 1 << 23),
+    "BLOCKS": (4, 64),
+    "FEWEST_VALUES": (1 << 14, 1 << 21),
+    "MOST_VALUES": (1 << 19, 1 << 25),
     "ROWS_PER_FEATURE": (1, 16),
 }
 """Values to try in the place of each, on both sides of it."""

@@ -21,8 +21,11 @@ from onlooker.threads import ordered_map
 from onlooker.types import Features, Index, Matrix, Vector
 from onlooker.windows import Windows
 
-BLOCK_VALUES = 1 << 19
-"""Feature values that one task of a pass goes through: few enough for all threads to have some."""
+BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
+"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through.
+
+Blocks of one size, 1 << 19 values, took 3% more processor seconds, and leave threads idle on short logs.
+"""
 
 ROWS_PER_FEATURE = 4
 """A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it.
@@ -237,8 +240,10 @@ def hardest_places(log: BanditLog, losses: Vector, n_values: int) -> Index:
 
 def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     """Ranges of rounds for a task each, whatever the number of threads."""
+    values, least = log.features.size // BLOCKS, ROWS_PER_FEATURE * log.n_features**2
     by_row = -(-log.features.size // max(1, len(log.features)))
-    return ragged.blocks(log.offsets, by_row, stride * max(BLOCK_VALUES, ROWS_PER_FEATURE * log.n_features**2))
+    fewest, most = max(FEWEST_VALUES, least), max(MOST_VALUES, least)
+    return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
 def _informative(log: BanditLog, weights: Vector) -> Vector:
