@@ -44,7 +44,7 @@ def count_misses(objective: SoftmaxObjective, theta: Vector) -> ZeroOneFit:
     return ZeroOneFit(theta=theta, loss=1 - explained / objective.total, agreed=explained)
 
 
-def directions_told(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
+def directions_identified(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
     """Directions of theta that choices depend on, as columns of shape (d, rank), and their dual.
 
     Along each, scores spread within the rounds by one, so neither units nor features that are constant or combinations
