@@ -122,9 +122,9 @@ def test_the_number_of_threads_changes_nothing(threads, monkeypatch):
     objective = SoftmaxObjective(log, l2=1e-4)
     theta = rng.normal(size=40)
     monkeypatch.setenv("ONLOOKER_THREADS", "1")
-    alone = objective.settled(theta, 5)
+    alone = objective.at_minimum(theta, 5)
     monkeypatch.setenv("ONLOOKER_THREADS", threads)
-    here = objective.settled(theta, 5)
+    here = objective.at_minimum(theta, 5)
     assert here.value == alone.value
     np.testing.assert_array_equal(here.gradient, alone.gradient)
     np.testing.assert_array_equal(here.hessian, alone.hessian)
@@ -138,7 +138,7 @@ def test_many_arms_far_from_the_origin_against_the_definition(dtype):
     X = (rng.normal(size=(60, 33, 7)) + 1000.0).astype(dtype)
     chosen, weights = rng.integers(0, 33, 60), rng.integers(0, 3, 60).astype(float)
     theta = rng.normal(size=7)
-    at = SoftmaxObjective(BanditLog.from_dense(X, chosen), l2=0.0, weights=weights).settled(theta, 1)
+    at = SoftmaxObjective(BanditLog.from_dense(X, chosen), l2=0.0, weights=weights).at_minimum(theta, 1)
 
     apart = X.astype(np.float64) - X[np.arange(60), chosen].astype(np.float64)[:, None]
     shares = np.exp(apart @ theta)
@@ -169,7 +169,7 @@ def test_few_passes_at_the_papers_scale_and_the_last_sees_all(monkeypatch):
     objective, looks = SoftmaxObjective(log, l2=1e-4), []
     run = objective.run
     monkeypatch.setattr(objective, "run", lambda wanted: looks.append(wanted) or run(wanted))
-    fit, at = minimise_and_look(objective, lambda theta: objective.settled(theta, 3))
+    fit, at = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, 3))
     assert fit.converged
     assert fit.n_iter == len(looks) <= 4
     assert sum(wanted.width > 0 for wanted in looks) == 1

@@ -22,6 +22,7 @@ from onlooker.policy import LinearPolicy, Policy
 from onlooker.preparation import preparation
 from onlooker.survey import check_room
 from onlooker.sweep import BurnInSweep
+from onlooker.text_table import text_table
 from onlooker.types import Progress, Vector
 
 
@@ -85,10 +86,7 @@ class Comparison:
         for row in self.rows:
             values = [(getattr(row, field), style) for _, field, style in known]
             lines.append(["" if value is None else format(value, style) for value, style in values])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(known))]
-        lines.insert(1, ["-" * width for width in widths])
-        padded = [[line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines]
-        return "\n".join("  ".join(line).rstrip() for line in padded)
+        return "\n".join(text_table(lines, "<" + "  >" * (len(known) - 1), rule=True))
 
     def __getitem__(self, name: str) -> Row:
         """Row of the observer with this name."""

@@ -1,15 +1,103 @@
-"""Inverses of a Hessian that may be flat in some directions: those are left alone."""
+"""Which directions of theta have curvature, and the inverse of a matrix on those: the others are left alone.
+
+One rule for all: the matrix is scaled to a unit diagonal, so that units cancel, and a direction is flat where the
+scaled matrix has an eigenvalue of at most `flat`. What differs from use to use is only how large that is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.errors import InputError
-from onlooker.types import Matrix
+from onlooker.types import Matrix, Vector
+
+ROUNDING = 1e-13
+"""Eigenvalues of at most this times d are rounding: enough for an inverse, which any real curvature is to enter."""
+
+UNIDENTIFIED = 1e-8
+"""Eigenvalues of at most this count as not identified: so do features that differ in their last eight digits alone."""
 
 _LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 """Curvature below this has lost its digits: it is none."""
 
+_INVOLVED = 1e-4
+"""A feature is part of a flat direction of unit length if its component is larger than this."""
 
-def inverse(hessian: Matrix) -> Matrix:
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curvature:
+    """The directions of a positive semidefinite matrix: a Hessian, or the features' covariance within the rounds.
+
+    Examples
+    --------
+    >>> found = Curvature.of(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]), flat=UNIDENTIFIED)
+    >>> found.rank, found.constant.tolist(), found.tangled.tolist()
+    (1, [True, False, False], [False, True, True])
+    """
+
+    sizes: Vector
+    """Roots of the diagonal, the features' own units, shape (d,); infinite where a feature does not vary."""
+    values: Vector
+    """Eigenvalues of the scaled matrix, rising, shape (d,); below zero for features that do not vary."""
+    vectors: Matrix
+    """Its eigenvectors, one a column, shape (d, d)."""
+    n_flat: int
+    """How many of them are flat, the first ones."""
+
+    @classmethod
+    def of(cls, matrix: Matrix, *, flat: float | None = None, noise: float | Vector = 0.0) -> Curvature:
+        """Look at a matrix; `flat` is `ROUNDING` times d unless given, a diagonal of at most `noise` counts as 0."""
+        if not np.isfinite(matrix).all():
+            raise InputError("the features are too large for double precision: put them on a smaller scale")
+        diagonal = np.diag(matrix)
+        constant = diagonal <= np.maximum(noise, _LEAST)
+        sizes = np.sqrt(np.where(constant, np.inf, diagonal))
+        # One after the other: the product of two scales may be too large for a number.
+        scaled = (1 / sizes)[:, None] * matrix * (1 / sizes)
+        # Far from all other eigenvalues, so that no direction mixes what is constant with what is not.
+        scaled[constant, constant] = -1.0
+        values, vectors = np.linalg.eigh(scaled)
+        bound = ROUNDING * len(values) if flat is None else flat
+        return cls(sizes=sizes, values=values, vectors=vectors, n_flat=int(np.count_nonzero(values <= bound)))
+
+    @property
+    def rank(self) -> int:
+        """Directions that have curvature."""
+        return len(self.values) - self.n_flat
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Features that do not vary at all, shape (d,)."""
+        return np.isinf(self.sizes)
+
+    @property
+    def tangled(self) -> NDArray[np.bool_]:
+        """Features that vary, but only in combination with others: part of a flat direction, shape (d,)."""
+        involved = np.abs(self.vectors[:, : self.n_flat]).max(axis=1, initial=0.0)
+        return np.asarray((involved > _INVOLVED) & ~self.constant)
+
+    @property
+    def root(self) -> Matrix:
+        """`R` with `R R'` the inverse on the directions that have curvature, zero on the others; shape (d, rank)."""
+        return np.asarray(
+            (1 / self.sizes)[:, None] * self.vectors[:, self.n_flat :] / np.sqrt(self.values[self.n_flat :])
+        )
+
+    @property
+    def half(self) -> Matrix:
+        """`H` with `H H'` the matrix on those directions, and `H' R` the identity; shape (d, rank)."""
+        sizes = np.where(self.constant, 0.0, self.sizes)
+        return np.asarray(sizes[:, None] * self.vectors[:, self.n_flat :] * np.sqrt(self.values[self.n_flat :]))
+
+    def square(self, score: Vector) -> float:
+        """`score' inverse score`: of a score and its information, chi-square with `rank` degrees of freedom."""
+        return float(np.sum((score @ self.root) ** 2))
+
+
+def inverse(matrix: Matrix, *, flat: float | None = None) -> Matrix:
     """Invert on the directions that have curvature; leave the others alone.
 
     Examples
@@ -18,21 +106,10 @@ def inverse(hessian: Matrix) -> Matrix:
     array([[0.25, 0.  ],
            [0.  , 0.  ]])
     """
-    root = inverse_square_root(hessian)
+    root = inverse_square_root(matrix, flat=flat)
     return np.asarray(root @ root.T)
 
 
-def inverse_square_root(hessian: Matrix) -> Matrix:
-    """`R` with `R R' = hessian^-1` on the directions that have curvature, zero on the others.
-
-    The matrix is scaled to a unit diagonal first: features on very different scales are told apart from flat ones.
-    """
-    if not np.isfinite(hessian).all():
-        raise InputError("the features are too large for double precision: put them on a smaller scale")
-    diagonal = np.diag(hessian)
-    known = diagonal > _LEAST
-    scale = np.where(known, 1 / np.sqrt(np.where(known, diagonal, 1.0)), 0.0)
-    # One after the other: the product of two scales may be too large for a number.
-    values, vectors = np.linalg.eigh(scale[:, None] * hessian * scale)
-    curved = values > 1e-13 * len(values)
-    return np.asarray(scale[:, None] * vectors[:, curved] / np.sqrt(values[curved]))
+def inverse_square_root(matrix: Matrix, *, flat: float | None = None) -> Matrix:
+    """`R` with `R R' = matrix^-1` on the directions that have curvature, zero on the others."""
+    return Curvature.of(matrix, flat=flat).root

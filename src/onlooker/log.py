@@ -280,7 +280,12 @@ class BanditLog:
             first.categories,
         )
 
-    def with_features(self, features: ArrayLike | Layout, feature_names: Sequence[str] | None = None) -> BanditLog:
+    def with_features(
+        self,
+        features: ArrayLike | Layout,
+        feature_names: Sequence[str] | None = None,
+        categories: Categories | None = None,
+    ) -> BanditLog:
         """The same rounds, picks and ids with other features, one row for each offered arm as before.
 
         Examples
@@ -297,6 +302,7 @@ class BanditLog:
             round_ids=self.round_ids,
             arm_ids=self.arm_ids,
             times=self.times,
+            categories=categories,
         )
 
     @property

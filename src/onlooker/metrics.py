@@ -104,4 +104,4 @@ def _as_policy(policy: Chooser | ArrayLike) -> Chooser:
 
 def _unnamed(log: BanditLog) -> BanditLog:
     """The same log matched by position: the true parameter carries no names."""
-    return BanditLog(log.features, log.offsets, log.chosen) if log.feature_names is not None else log
+    return log.with_features(log.features) if log.feature_names is not None else log

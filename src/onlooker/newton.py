@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from onlooker.inverses import inverse
+from onlooker.line_search import backtrack, largest
 from onlooker.objective import FINE, ROUGH, CurvedPoint, Objective, Point
 from onlooker.types import Matrix, Vector
 
@@ -23,27 +24,31 @@ MAX_PASSES = 200
 """The search gives up after so many."""
 
 SLOW = 0.15
-"""A step that leaves more than this of the gradient asks for the curvature where it leads."""
+"""A step that leaves more than this of the gradient asks for the curvature where it leads.
 
-BEND, CAUTION = 0.5, 30.0
-"""What a Newton step leaves of the decrement, as a part of its square, before one has shown it; and a margin for it."""
+So much is what a step with the curvature of a similar objective is taken to leave, before one has shown it. This and
+what follows trade passes for passes: what each buys is measured by `benchmarks/solver_constants.py`.
+"""
 
-AGAIN = 4.0
-"""A step without the curvature where it starts may leave so many times what the one before it, with it, left."""
+BEND = 0.5
+"""What a Newton step leaves of the decrement, as a part of its square, before one has shown it."""
 
-ALIKE = 0.15
-"""What a step with the curvature of a similar objective is taken to leave, before one has shown it."""
+CAUTION = 4.0
+"""A step may leave so many times what steps before it have shown.
+
+The last step is not looked at, so this buys digits: without it some fits would end just outside of `TOLERANCE`.
+"""
 
 SETTLED = 3e-5
-"""Decrement at which the curvature of a long log is taken for that of its minimum; of a short log it is found there."""
+"""Decrement at which the curvature of a long log is taken for that of its minimum; of a short log it is found there.
 
-STUCK = 0.5
-"""A Newton step that leaves more than this of the gradient asks for the curvature of more arms."""
+It makes the last pass of the search the one that finds the intervals too.
+"""
 
 SKETCH_TOLERANCE = 2.0
 """Decrement that is enough for a sketch, in units of the one that chance gives it at the minimum of all rounds.
 
-A Newton step from there leaves little beside what chance does.
+A Newton step from there leaves little beside what chance does: less is wasted on the sketch, more on all rounds.
 """
 
 Looked = TypeVar("Looked", bound=Point)
@@ -125,8 +130,6 @@ class _Search(Generic[Seen]):
     """About the inverse of the Hessian here."""
     share: float
     """What the last look at the curvature left out (see `FINE`), and what the next is to leave out."""
-    coarsest: float
-    """The most that it may leave out: less than `ROUGH` once a Newton step was stuck."""
     before: float | None
     """Decrement before the last step; None where the search has started anew or looked closer since."""
     curved: bool
@@ -158,8 +161,8 @@ class _Search(Generic[Seen]):
         self.objective, self.tolerance, self.look = objective, tolerance, look
         self.settled = SETTLED if objective.long else tolerance
         self.known = near is not None
-        self.rate, self.bend = None if near is None else ALIKE, BEND
-        self.share = self.coarsest = ROUGH
+        self.rate, self.bend = None if near is None else SLOW, BEND
+        self.share = ROUGH
         self.passes, self.last, self.before, self.curved = 1, None, None, False
         sketch = objective.sketch() if near is None else None
         if near is not None:
@@ -214,13 +217,12 @@ class _Search(Generic[Seen]):
         self.rate = left / self.before
         if self.curved:
             self.bend = self.rate / self.before
-            self.coarsest *= 1.0 if self.rate <= STUCK else 1e-2
 
     def _leaves(self, left: float, margin: float = 1.0) -> float:
         """What a step from here leaves of the decrement, as far as steps before it have shown."""
         if isinstance(self.here, CurvedPoint):
             return min(1.0, max(margin * self.bend * left, self.share))
-        return SLOW if self.rate is None else min(1.0, AGAIN * self.rate if self.curved else self.rate)
+        return SLOW if self.rate is None else min(1.0, CAUTION * self.rate if self.curved else self.rate)
 
     def _ends(self, left: float) -> bool:
         """Whether the next step leads to the minimum, with a margin."""
@@ -233,30 +235,22 @@ class _Search(Generic[Seen]):
         """
         leaves = self._leaves(left)
         expected, goal = leaves * left, self.tolerance if self.look is None else self.settled
-        self.share, self.last = min(self.coarsest, max(FINE, ROUGH * expected)), None
+        self.share, self.last = min(ROUGH, max(FINE, ROUGH * expected)), None
         ahead: Point | None
         if self.look is not None and expected <= self.settled and CAUTION * self.bend * expected**2 <= self.tolerance:
             self.share = FINE
             ahead = self.last = self._line_search(self.look, step)
-        elif leaves <= SLOW and (self.known or AGAIN * leaves * expected <= goal):
+        elif leaves <= SLOW and (self.known or CAUTION * leaves * expected <= goal):
             ahead = self._line_search(self.objective.slope, step)
         else:
             ahead = self._line_search(partial(self.objective.evaluate, share=self.share), step)
         return ahead
 
     def _line_search(self, look: Callable[[Vector], Looked], step: Vector) -> Looked | None:
-        """Halve the step until the objective falls; near the minimum, where it cannot be seen to, by the gradient."""
-        here, slope, length = self.here, float(self.here.gradient @ step), 1.0
-        rounding = 1e-14 * max(1.0, abs(here.value))
-        for _ in range(30 if self.from_zero else 8):
-            ahead = look(here.theta + length * step)
-            self.passes += 1
-            if ahead.value <= here.value + 1e-4 * length * slope:
-                return ahead
-            if ahead.value <= here.value + rounding and _size(ahead) < _size(here):
-                return ahead
-            length /= 2
-        return None
+        """Step, halved until the objective falls; sooner given up where the search can start again from zero."""
+        ahead, looks = backtrack(look, self.here, step, looks=30 if self.from_zero else 8)
+        self.passes += looks
+        return ahead
 
     def _curve(self, theta: Vector) -> None:
         """Look at the curvature at theta, and go on from there."""
@@ -309,4 +303,4 @@ def _is_flat(here: Point, metric: Matrix) -> bool:
 
 
 def _size(here: Point) -> float:
-    return float(np.abs(here.gradient).max())
+    return largest(here.gradient)

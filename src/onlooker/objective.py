@@ -25,7 +25,7 @@ FINE, FAIR, ROUGH = 1e-6, 1e-2, 1e-1
 """Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
 
 A fine one is for intervals, a fair one points the way to the minimum. The solver starts from a rough one and asks for
-as much more as its next step can use.
+as much more as its next step can use: `benchmarks/solver_constants.py` measures what that buys.
 """
 
 
@@ -195,7 +195,7 @@ class Objective(ABC):
         """Curvature and scatter at a point whose gradient is known, in one pass; windows hold `width` rounds."""
         return self._scattered(at.theta, width, at.gradient - self.l2 * at.theta)
 
-    def settled(self, theta: Vector, width: int) -> ScatteredPoint:
+    def at_minimum(self, theta: Vector, width: int) -> ScatteredPoint:
         """The same at what is about the minimum: there the rounds' mean gradient is what the penalty holds against."""
         return self._scattered(theta, width, -self.l2 * theta)
 

@@ -22,13 +22,22 @@ from onlooker.types import Features, Index, Matrix, Vector
 from onlooker.windows import Windows
 
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
-"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through."""
+"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through.
+
+Blocks of one size, 1 << 19 values, took 3% more processor seconds, and leave threads idle on short logs.
+"""
 
 ROWS_PER_FEATURE = 4
-"""A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it."""
+"""A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it.
+
+It bounds the memory of fits with many features; tests/test_working_memory.py measures that.
+"""
 
 LONG = 1 << 22
-"""Feature values in a pass from which on sparing one is worth a curvature that is a step old."""
+"""Feature values in a pass from which on sparing one is worth a curvature that is a step old.
+
+What this and the sketch's two constants buy is measured by `benchmarks/solver_constants.py`.
+"""
 
 SKETCH_STRIDE = 4
 """A sketch looks at every so many rounds."""

@@ -19,15 +19,14 @@ from onlooker.errors import (
     SeparableDataWarning,
     TooFewRoundsWarning,
 )
-from onlooker.inverses import inverse, inverse_square_root
+from onlooker.inverses import UNIDENTIFIED, Curvature, inverse, inverse_square_root
+from onlooker.line_search import largest
 from onlooker.log import BanditLog, feature_labels
 from onlooker.newton import Fit, minimise
 from onlooker.objective import Objective
+from onlooker.p_values import chi_square_p
 from onlooker.softmax import SoftmaxObjective, round_losses
 from onlooker.types import Matrix, Vector
-
-FLAT = 1e-8
-"""Curvature below this fraction of a feature's spread within the rounds counts as none."""
 
 UNBOUNDED = 1e-10
 """Without a penalty, a direction with less than this fraction of the spread's curvature was growing without bound."""
@@ -69,9 +68,8 @@ class Trouble:
 def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
     """Look for everything that makes the fitted theta less than it seems; `hessian` is the objective's there."""
     names = feature_labels(objective.feature_names, objective.n_features)
-    null = _null_space(objective, hessian - objective.l2 * np.eye(len(names)))
-    involved = np.abs(null).max(axis=1, initial=0.0)
-    constant, tangled = involved > 1 - 1e-4, (involved >= 1e-4) & (involved <= 1 - 1e-4)
+    curvature = _curvature(objective, hessian - objective.l2 * np.eye(len(names)))
+    constant, tangled = curvature.constant, curvature.tangled
     unbounded = _unbounded(objective, fit, hessian)
     findings = [
         *_about_rounds(objective),
@@ -81,21 +79,19 @@ def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
         *_about_convergence(fit, unbounded),
     ]
     if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
-        findings += _about_preference(objective, fit, rank=len(names) - null.shape[1])
+        findings += _about_preference(objective, fit, rank=curvature.rank)
     return Trouble(
         warnings=tuple(findings),
         constant=constant,
         identified=~(constant | tangled | (unbounded & (objective.l2 == 0))),
-        rank=len(names) - null.shape[1],
+        rank=curvature.rank,
     )
 
 
 def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: int) -> tuple[float, float]:
     """Twice the gain in log-likelihood over uniform picks, and its p-value (chi-square, `rank` degrees of freedom)."""
-    from scipy.special import chdtrc
-
     ratio = max(0.0, 2 * (log_likelihood - null_log_likelihood))
-    return ratio, float(chdtrc(rank, ratio)) if rank else 1.0
+    return ratio, chi_square_p(ratio, rank)
 
 
 def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
@@ -145,9 +141,9 @@ def _about_separation(
 
 
 def _about_penalty(
-    objective: Objective, hessian: Matrix, told: Flags, unbounded: Flags, names: Sequence[str]
+    objective: Objective, hessian: Matrix, identified: Flags, unbounded: Flags, names: Sequence[str]
 ) -> Iterator[OnlookerWarning]:
-    weak = told & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
+    weak = identified & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
     if weak.any():
         yield PenaltyDominatesWarning(
             f"the penalty (l2 = {objective.l2:g}) decides {_some(names, weak)} as much as the picks do: the feature is "
@@ -159,7 +155,7 @@ def _about_penalty(
 def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
     if not fit.converged and not unbounded.any():
         yield ConvergenceWarning(
-            f"the solver stopped after {fit.n_iter} passes with a gradient of {np.abs(fit.at.gradient).max():.1e}: "
+            f"the solver stopped after {fit.n_iter} passes with a gradient of {largest(fit.at.gradient):.1e}: "
             "bring the features to similar scales, or try a larger l2"
         )
 
@@ -222,27 +218,17 @@ def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[
         )
 
 
-def _null_space(objective: Objective, data_hessian: Matrix) -> Matrix:
-    """Unit directions (columns) of theta that no round's choice depends on; a lone feature is one of its own.
+def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
+    """Which directions of theta the choices depend on; a feature that varies by no more than rounding is constant.
 
     Judged by the fit's own curvature first, then by a sample of the rounds; all are read only if both look flat.
     """
-    noise = np.maximum(1e-300, objective.rounding() ** 2)
-    if not _flat_directions(data_hessian, noise).size or not _flat_directions(objective.spread(full=False), noise).size:
-        return np.zeros((len(noise), 0))
-    return _flat_directions(objective.spread(full=True), noise)
-
-
-def _flat_directions(matrix: Matrix, noise: Vector) -> Matrix:
-    """Unit directions without curvature, each feature measured in units of its own spread.
-
-    A spread of at most `noise` is rounding of a feature that does not vary.
-    """
-    diagonal = np.diag(matrix)
-    still = diagonal <= noise
-    scale = np.where(still, 0.0, 1 / np.sqrt(np.where(still, 1.0, diagonal)))
-    values, vectors = np.linalg.eigh(matrix * np.outer(scale, scale) + np.diag(still.astype(np.float64)))
-    return np.hstack([np.eye(len(diagonal))[:, still], vectors[:, values < FLAT]])
+    noise = objective.rounding() ** 2
+    found = Curvature.of(data_hessian, flat=UNIDENTIFIED, noise=noise)
+    for full in (False, True):
+        if found.n_flat:
+            found = Curvature.of(objective.spread(full=full), flat=UNIDENTIFIED, noise=noise)
+    return found
 
 
 def _some(names: Sequence[str], which: Flags) -> str:

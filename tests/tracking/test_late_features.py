@@ -13,7 +13,7 @@ from onlooker import TS, UCB, BanditLog, InputError, Lapse, Softmax, SuffixImita
 from onlooker.categories import Growing
 from onlooker.errors import OnlookerWarning, RepeatedRoundsWarning
 from onlooker.tracking.identification import Identification
-from onlooker.tracking.variation import untold, within_rounds
+from onlooker.tracking.variation import unidentified, within_rounds
 
 KNOWN = {"UCB": UCB(1.0), "TS": TS(5.0), "Lapse": Lapse(0.05)}
 """Learners, by what they explore with in units of the reward noise."""
@@ -163,7 +163,7 @@ def test_what_is_identified_is_that_of_the_whole_log(seed, cut):
     found.take_in(log)
     parts.take_in(log[:cut])
     parts.take_in(log[cut:])
-    np.testing.assert_array_equal(found.flags(), untold(within_rounds(log)[1]))
+    np.testing.assert_array_equal(found.flags(), unidentified(within_rounds(log)[1]))
     np.testing.assert_array_equal(parts.flags(), found.flags())
     np.testing.assert_array_equal(parts.information, found.information)
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.beliefs.sampler import BeliefSampler
+from onlooker.inverses import inverse
 from onlooker.types import Matrix, Progress, Vector
 
 LARGEST_STEP = 0.5
 """Of log n0, in one iteration."""
 
 NO_CURVATURE = 1e-9
-"""Directions with less than this share of the largest curvature are not moved along."""
+"""Directions with less than this share of their features' curvature are not moved along."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ def maximise(
     theta, log_n0, acceptance = sampler.theta, math.log(sampler.n0), np.zeros(2)
     for iteration in range(schedule.iterations):
         if iteration & (iteration - 1) == 0:
-            metric = np.linalg.pinv(curvature(sampler.theta), rcond=NO_CURVATURE, hermitian=True)
+            metric = inverse(curvature(sampler.theta), flat=NO_CURVATURE)
         means = _sample(sampler, schedule, before=iteration * schedule.sweeps)
         shift = metric @ model.sums(means.slopes)
         sampler.theta = model.least_squares(means.sums) + shift

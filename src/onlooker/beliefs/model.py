@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from onlooker.inverses import inverse
 from onlooker.log import BanditLog
 from onlooker.types import Index, Matrix, Vector
 
@@ -15,7 +16,7 @@ BLOCK_ROUNDS = 256
 """Rounds that are drawn together. Part of what a seed means: changing it changes every chain."""
 
 NO_INFORMATION = 1e-10
-"""A direction of the picked features with less than this share of the largest square is one that they do not have."""
+"""A direction with less than this share of its features' squares is one that the picked features do not have."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,10 +81,7 @@ class BeliefModel:
     @cached_property
     def inverse(self) -> Matrix:
         """Of `sum of x x'` over all picks, in the directions that they have; zero in the others."""
-        values, vectors = np.linalg.eigh(self.picked.T @ self.picked)
-        told = values > NO_INFORMATION * values[-1]
-        inverse: Matrix = (vectors[:, told] / values[told]) @ vectors[:, told].T
-        return inverse
+        return inverse(self.picked.T @ self.picked, flat=NO_INFORMATION)
 
     def rewards(self, theta: Vector) -> Vector:
         """`x theta` of every pick."""

@@ -196,6 +196,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """The answer in words, the families, the direction."""
+    from onlooker.text_table import text_table
     from onlooker.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))
@@ -209,9 +210,6 @@ def _print(summary: TrackingSummary) -> None:
     lines = [[column.title for column in columns], *([row[place] for place in kept] for row in table.text())]
     for line in lines:
         line[0] = line[0].partition(" (")[0]
-    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-    for line in lines:
-        cells = zip(line, widths, columns, strict=True)
-        padded = [cell.rjust(width) if column.align == "right" else cell.ljust(width) for cell, width, column in cells]
-        say("  ".join(padded).rstrip())
+    for text in text_table(lines, "  ".join(">" if column.align == "right" else "<" for column in columns)):
+        say(text)
     say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))

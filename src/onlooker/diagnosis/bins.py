@@ -10,6 +10,7 @@ import numpy as np
 from onlooker import ragged
 from onlooker.diagnosis.policies import FAST, Flags, Foretold, cross_foretell, imitate
 from onlooker.log import BanditLog
+from onlooker.p_values import normal_reach
 from onlooker.types import Matrix
 
 EARLY_PART = 0.3
@@ -101,9 +102,7 @@ def proportion(hits: Flags, level: float) -> Estimate:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.75, 0.301, 0.954)
     """
-    from scipy.special import ndtri
-
-    n, p, z = len(hits), float(hits.mean()), float(ndtri(0.5 + level / 2))
+    n, p, z = len(hits), float(hits.mean()), normal_reach(level)
     centre, reach = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     return Estimate(p, (centre - reach) / (1 + z**2 / n), (centre + reach) / (1 + z**2 / n))
 

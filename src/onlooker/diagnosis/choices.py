@@ -58,7 +58,7 @@ def find_choices(log: BanditLog) -> Choices:
     if (scale != 1).any():
         # Divided as float64, which holds what float32 would round to nothing.
         features = np.divide(kept.dense, scale, out=np.empty_like(kept.dense), casting="same_kind")
-        kept = BanditLog(features, kept.offsets, kept.chosen, round_ids=kept.round_ids)
+        kept = kept.with_features(features, kept.feature_names)
     return Choices(
         log=kept,
         rounds=rounds,

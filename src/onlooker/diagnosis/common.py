@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.inverses import UNIDENTIFIED, Curvature
 from onlooker.log import BanditLog
 from onlooker.softmax import SoftmaxObjective
-from onlooker.trouble import FLAT
 from onlooker.types import Matrix, Vector
 
 LEAST_SHOWN = 0.2
-"""A direction that varies by less than this part of its variance in the whole log is not told.
+"""A direction that varies by less than this part of its variance in the whole log is not identified.
 
 Sampling alone stays above it: with five rounds of two arms for every direction, the least share of the variance is
 about (1 - 5 ** -0.5) ** 2 = 0.31.
@@ -31,13 +31,11 @@ class Directions:
     @classmethod
     def of(cls, spread: Matrix) -> Directions:
         """From the covariance of the features within rounds; directions without any are left out."""
-        values, vectors = np.linalg.eigh(spread)
-        kept = values > FLAT * values[-1]
-        sizes, vectors = np.sqrt(values[kept]), vectors[:, kept]
-        return cls((vectors * sizes).T, vectors / sizes)
+        found = Curvature.of(spread, flat=UNIDENTIFIED)
+        return cls(found.half.T, found.root)
 
     def hidden(self, log: BanditLog) -> Matrix:
-        """Directions that a stretch does not tell, one a column, shape (r, how many).
+        """Directions that a stretch does not identify, one a column, shape (r, how many).
 
         Examples
         --------

@@ -12,6 +12,7 @@ from onlooker.diagnosis.findings import Findings
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
 from onlooker.diagnosis.settling import LEAST_P, MATERIAL, Settling
 from onlooker.log import BanditLog
+from onlooker.p_values import normal_reach
 from onlooker.types import Index
 
 
@@ -30,9 +31,7 @@ def _plain(name: Any) -> str | int:
 
 def blocks_of(settling: Settling, rounds: Index, level: float) -> tuple[Block, ...]:
     """How well the final policy fits, block by block, but for blocks that it cannot say anything about."""
-    from scipy.special import ndtri
-
-    reach = float(ndtri(0.5 + level / 2)) * settling.error
+    reach = normal_reach(level) * settling.error
     return tuple(
         Block(
             start=int(rounds[a]),

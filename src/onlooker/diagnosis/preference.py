@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlooker.inverses import inverse
+from onlooker.inverses import UNIDENTIFIED, Curvature
 from onlooker.log import BanditLog
+from onlooker.p_values import chi_square_p
 from onlooker.softmax import SoftmaxObjective
-from onlooker.trouble import FLAT
-from onlooker.types import Matrix, Vector
+from onlooker.types import Matrix
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,8 +60,6 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
     >>> find_preference(BanditLog.from_dense(X, chosen=X[:, :, 0].argmax(axis=1)), [0, 200, 400]).p_value < 1e-9
     True
     """
-    from scipy.special import chdtrc
-
     score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
     binned, freedom = 0.0, 0
     for start, stop in pairwise(bounds):
@@ -69,26 +67,17 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
         rounds = stop - start
         score += rounds * at.gradient
         information += rounds * at.hessian
-        binned += _statistic(rounds * at.gradient, rounds * at.hessian)
-        freedom += _rank(at.hessian)
-    whole, rank = _statistic(score, information), _rank(information)
+        found = Curvature.of(rounds * at.hessian, flat=UNIDENTIFIED)
+        binned += found.square(rounds * at.gradient)
+        freedom += found.rank
+    found = Curvature.of(information, flat=UNIDENTIFIED)
+    whole, rank = found.square(score), found.rank
     return Preference(
         rank=rank,
         spread=information / log.n_rounds,
         whole=whole,
-        whole_p=float(chdtrc(rank, whole)) if rank else 1.0,
+        whole_p=chi_square_p(whole, rank),
         binned=binned,
         freedom=freedom,
-        binned_p=float(chdtrc(freedom, binned)) if freedom else 1.0,
+        binned_p=chi_square_p(binned, freedom),
     )
-
-
-def _statistic(score: Vector, information: Matrix) -> float:
-    return float(score @ inverse(information) @ score)
-
-
-def _rank(information: Matrix) -> int:
-    """How many directions vary within the rounds, each feature measured in units of its own spread."""
-    diagonal = np.diag(information)
-    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
-    return int(np.count_nonzero(np.linalg.eigvalsh(information * np.outer(scale, scale)) > FLAT))

@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from onlooker.diagnosis.bins import Bin, Estimate
+from onlooker.text_table import text_table
 
 SMALLEST = 1e-100
-"""Smaller p-values are not told: they are at the mercy of rounding."""
+"""Smaller p-values are not reported: they are at the mercy of rounding."""
 
 Verdict = Literal["settled", "still exploring", "no preference found", "drifting", "not enough evidence"]
 
@@ -111,16 +112,12 @@ class Diagnosis:
         lines = [self.sentence]
         if self.bins:
             percent = f"{100 * self.level:g}%"
-            rounds = [f"{b.start:,} to {b.stop - 1:,}" for b in self.bins]
-            width = max(map(len, rounds))
-            lines += [
-                "",
-                f"{'rounds':>{width}}  {'chance':>6}  {f'predictability {percent}':<20}  final policy {percent}",
+            rows = [
+                (f"{b.start:,} to {b.stop - 1:,}", f"{b.chance:.3f}", _with_ends(b.own), _with_ends(b.late))
+                for b in self.bins
             ]
-            lines += [
-                f"{where:>{width}}  {b.chance:>6.3f}  {_told(b.own)}  {_told(b.late)}"
-                for where, b in zip(rounds, self.bins, strict=True)
-            ]
+            heading = ("rounds", "chance", f"predictability {percent}", f"final policy {percent}")
+            lines += ["", *text_table([heading, *rows], ">  >6  <20  <")]
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
             if contrast is not None:
                 lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
@@ -133,7 +130,7 @@ class Diagnosis:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
-def _told(estimate: Estimate) -> str:
+def _with_ends(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} {_ends(estimate)}"
 
 

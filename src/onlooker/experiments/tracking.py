@@ -17,15 +17,13 @@ from onlooker.learners import EpsilonGreedy, LinUCB, RidgeLearner
 from onlooker.log import BanditLog
 from onlooker.metrics import direction_error
 from onlooker.observers import SuffixImitation, TrackingObserver
+from onlooker.p_values import normal_reach
 from onlooker.simulation import Simulation, simulate
 from onlooker.tracking import TS, UCB, Exploration, Lapse
 from onlooker.tracking.path import direction_covariance
 
 LEARNERS: Mapping[str, RidgeLearner] = {**setting.LEARNERS, "epsilon-greedy 0.05": EpsilonGreedy(0.05)}
 """By the name that tables give them."""
-
-NORMAL = 1.959964
-"""Half-width of a 95% interval in standard errors."""
 
 CASES = (
     "plain",
@@ -141,14 +139,14 @@ def _covered(observer: TrackingObserver, environment: Environment) -> float:
     """Share of the true direction's coordinates that lie in their 95% intervals."""
     direction = observer.theta_ / np.linalg.norm(observer.theta_)
     errors = np.sqrt(np.diag(direction_covariance(observer.theta_, observer.covariance_)))
-    return float(np.mean(np.abs(direction - environment.theta_star) < NORMAL * errors))
+    return float(np.mean(np.abs(direction - environment.theta_star) < normal_reach(0.95) * errors))
 
 
 def _path_covered(observer: TrackingObserver, simulation: Simulation) -> float:
     """The same for the learner's own direction along the path."""
     truth = simulation.learner_path(observer.path_.rounds)
     truth /= np.linalg.norm(truth, axis=1, keepdims=True)
-    return float(np.mean(np.abs(observer.path_.direction - truth) < NORMAL * observer.path_.standard_error))
+    return float(np.mean(np.abs(observer.path_.direction - truth) < normal_reach(0.95) * observer.path_.standard_error))
 
 
 def _corrupted(log: BanditLog, seed: int) -> BanditLog:

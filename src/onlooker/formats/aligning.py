@@ -22,13 +22,5 @@ def aligned(log: BanditLog, like: Encoded) -> BanditLog:
     if absent:
         raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
     where = {name: j for j, name in enumerate(log.feature_names)}
-    return BanditLog(
-        log.dense if wanted == log.feature_names else log.dense[:, [where[name] for name in wanted]],
-        log.offsets,
-        log.chosen,
-        feature_names=wanted,
-        round_ids=log.round_ids,
-        arm_ids=log.arm_ids,
-        times=log.times,
-        categories=like.categories,
-    )
+    features = log.dense if wanted == log.feature_names else log.dense[:, [where[name] for name in wanted]]
+    return log.with_features(features, wanted, like.categories)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.categories import Categories, Encoded
+from onlooker.categories import Encoded
 from onlooker.errors import InputError
 from onlooker.formats.aligning import aligned
 from onlooker.formats.format import Stretch, named
@@ -32,27 +32,13 @@ class NestedScan:
             if file.names != first.names or file.categories != first.categories:
                 raise InputError(f"{file.path}: has other features than {first.path}: scan it alone")
         with named(first.path, "read"):
-            head = next(first.batches(1), None)
-            if head is None:
+            rounds = next(first.batches(1), None)
+            if rounds is None:
                 raise InputError("holds no rounds: nothing was offered")
-            log = first.log(head)
+            log = first.log(rounds)
             self._width = log.n_features
-            self._head = log if like is None else aligned(log, like)
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """One name per feature, or None."""
-        return self._head.feature_names
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self._head.n_features
-
-    @property
-    def categories(self) -> Categories | None:
-        """Levels of the features that came from text, or None."""
-        return self._head.categories
+            head = log if like is None else aligned(log, like)
+            self.feature_names, self.n_features, self.categories = head.feature_names, head.n_features, head.categories
 
     def __iter__(self) -> Iterator[BanditLog]:
         last: NDArray[Any] | None = None

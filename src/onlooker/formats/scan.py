@@ -139,27 +139,13 @@ class WholeFiles:
 
     def __init__(self, found: Format, files: Sequence[LogFile], batch_rows: int, options: dict[str, Any]) -> None:
         self._format, self._files, self.batch_rows, self._options = found, files, batch_rows, options
-        self._head = self._read(files[0])[:1]
-        if "like" in found.takes and self._head.feature_names is not None:
-            encoded = {"like": self._head}
+        head = self._read(files[0])[:1]
+        self.feature_names, self.n_features, self.categories = head.feature_names, head.n_features, head.categories
+        if "like" in found.takes and head.feature_names is not None:
+            encoded = {"like": head}
             self._options = {
                 name: options[name] for name in options if name not in {"features", "categories"}
             } | encoded
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """One name per feature, or None."""
-        return self._head.feature_names
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return self._head.n_features
-
-    @property
-    def categories(self) -> Categories | None:
-        """Levels of the features that came from text, or None."""
-        return self._head.categories
 
     def __iter__(self) -> Iterator[BanditLog]:
         for file in self._files:

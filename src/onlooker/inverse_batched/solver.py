@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from onlooker.errors import InputError
 from onlooker.inverse_batched.objective import BatchedObjective, Smoothed
+from onlooker.line_search import backtrack
 from onlooker.types import Vector
 
 NARROWER = 0.25
@@ -81,17 +83,14 @@ def _descend(
     objective: BatchedObjective, here: Smoothed, width: float, most: int, enough: float
 ) -> tuple[Smoothed, int]:
     """Newton's method with halved steps, until no step promises anything beside the width."""
+    look = partial(objective.evaluate, width=width)
     for steps in range(most):
         step = _newton_step(here)
         slope = float(here.gradient @ step)
         if -slope <= enough * width:
             return here, steps
-        length = 1.0
-        ahead = objective.evaluate(here.theta + step, width=width)
-        while ahead.value > here.value + 1e-4 * length * slope and length > 1e-9:
-            length /= 2
-            ahead = objective.evaluate(here.theta + length * step, width=width)
-        if ahead.value >= here.value:
+        ahead, _ = backtrack(look, here, step, looks=31)
+        if ahead is None or ahead.value >= here.value:
             # Rounding hides any further descent.
             return here, steps
         here = ahead

@@ -16,7 +16,7 @@ from onlooker.observers.base import Observer
 from onlooker.policy import LinearPolicy, as_linear
 from onlooker.softmax import SoftmaxObjective
 from onlooker.tracking.path import Checkpoint, Path, as_checkpoints, next_checkpoint
-from onlooker.tracking.variation import uniform_p_value, untold, within_rounds
+from onlooker.tracking.variation import unidentified, uniform_p_value, within_rounds
 from onlooker.trouble import about_collinearity
 from onlooker.types import Index, Matrix, Vector
 
@@ -75,16 +75,18 @@ class BeliefObserver(Observer):
 
     def _learn(self, log: BanditLog, model: BeliefModel, theta: Vector, moments: Moments) -> None:
         score, information = within_rounds(log)
-        constant, tangled = untold(information)
+        constant, tangled = unidentified(information)
         blank = constant | tangled
         self.policy_ = LinearPolicy(np.where(constant, 0.0, theta / model.scale), log.feature_names, log.categories)
         self.covariance_ = moments.covariance / model.scale**2
         self.covariance_[blank, :] = np.nan
         self.covariance_[:, blank] = np.nan
-        told = np.where(constant, 0.0, 1.0)
+        varies = np.where(constant, 0.0, 1.0)
         self.path_ = Path.of(
             [
-                Checkpoint.of(n_rounds, told * mean / model.scale, np.outer(told, told) * covariance / model.scale**2)
+                Checkpoint.of(
+                    n_rounds, varies * mean / model.scale, np.outer(varies, varies) * covariance / model.scale**2
+                )
                 for n_rounds, mean, covariance in zip(
                     self._rounds(log).tolist(), moments.path, moments.path_covariance, strict=True
                 )

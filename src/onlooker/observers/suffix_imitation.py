@@ -253,7 +253,7 @@ class SuffixImitation(Observer):
             fit, curved = minimise_and_look(objective, objective.evaluate)
             return fit, curved, model_covariance(objective, curved)
         width = window_width(objective, self.lags)
-        fit, scattered = minimise_and_look(objective, lambda theta: objective.settled(theta, width))
+        fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
         return fit, scattered, sandwich_covariance(objective, scattered, width)
 
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlooker.checks import as_level
+from onlooker.p_values import normal_reach
+from onlooker.text_table import text_table
 from onlooker.types import Vector
 
 NO_INTERVALS = "none"
@@ -42,9 +44,7 @@ def coefficients(names: Sequence[str], estimates: Vector, errors: Vector, level:
     >>> round(price.low, 2), round(price.high, 2), price.z
     (0.02, 1.98, 2.0)
     """
-    from scipy.special import ndtri
-
-    reach = float(ndtri(0.5 + as_level(level) / 2))
+    reach = normal_reach(as_level(level))
     return tuple(
         Coefficient(
             name=name,
@@ -56,6 +56,15 @@ def coefficients(names: Sequence[str], estimates: Vector, errors: Vector, level:
         )
         for name, value, error in zip(names, estimates.tolist(), errors.tolist(), strict=True)
     )
+
+
+def coefficients_table(found: Sequence[Coefficient], form: str, estimate: str, interval: str) -> list[str]:
+    """Lines of text, one a coefficient below the headings; `form` is how numbers are written."""
+    rows = [["feature", estimate, "std. error", "z", interval]]
+    for c in found:
+        interval = f"[{c.low:{form}}, {c.high:{form}}]"
+        rows.append([c.name, f"{c.estimate:{form}}", f"{c.standard_error:{form}}", f"{c.z:.2f}", interval])
+    return text_table(rows, "< >12 >12 >8   <")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -95,25 +104,21 @@ class Summary:
         return asdict(self)
 
     def __repr__(self) -> str:
-        width = max([7, *(len(c.name) for c in self.coefficients)])
         percent = f"{100 * self.level:g}%"
         rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
         agreement = f"agreement with them {self.agreement:.3f}"
         if self.covariance == NO_INTERVALS:
-            lines = [f"{rounds}; {agreement}", f"{'feature':<{width}} {'estimate':>12}"]
-            lines += [f"{c.name:<{width}} {c.estimate:>12.6g}" for c in self.coefficients]
+            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
+            lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
             lines.append(
                 "the 0-1 loss tells the direction of theta alone and has no intervals of the usual kind: its minimiser "
                 "converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
             )
             return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
         likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
-        columns = f"{'feature':<{width}} {'estimate':>12} {'std. error':>12} {'z':>8}"
-        lines = [f"{rounds}; {agreement}; {likelihood}", f"{columns}   {percent} interval ({self.covariance})"]
-        lines += [
-            f"{c.name:<{width}} {c.estimate:>12.6g} {c.standard_error:>12.6g} {c.z:>8.2f}   [{c.low:.6g}, {c.high:.6g}]"
-            for c in self.coefficients
-        ]
+        heading = f"{percent} interval ({self.covariance})"
+        table = coefficients_table(self.coefficients, ".6g", "estimate", heading)
+        lines = [f"{rounds}; {agreement}; {likelihood}", *table]
         if self.shrinkage > 0.05:
             lines.append(
                 f"the penalty shortens theta by about {self.shrinkage:.0%}, and intervals are for the shortened one: "

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.summary import Coefficient
+from onlooker.observers.summary import Coefficient, coefficients_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,19 +81,13 @@ class TrackingSummary:
         return (self._exploring(), self._settling(), *self._counting())
 
     def __repr__(self) -> str:
-        width = max([7, *(len(c.name) for c in self.coefficients)])
         # Without a preference all arms are as likely, and which of them comes first says nothing.
         foreseen = f"; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest" if self.preferring else ""
         percent, form = f"{100 * self.level:g}%", ".4f" if self.units is None else ".4g"
         lines = [
             f"{self.n_rounds} rounds followed" + foreseen,
             *self.words,
-            f"{'feature':<{width}} {'direction':>12} {'std. error':>12} {'z':>8}   {percent} interval",
-        ]
-        lines += [
-            f"{c.name:<{width}} {c.estimate:>12{form}} {c.standard_error:>12{form}} {c.z:>8.2f}   "
-            f"[{c.low:{form}}, {c.high:{form}}]"
-            for c in self.coefficients
+            *coefficients_table(self.coefficients, form, "direction", f"{percent} interval"),
         ]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 

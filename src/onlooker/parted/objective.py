@@ -68,6 +68,7 @@ class TakeHardest:
         places = hardest_places(part, losses, self.n_values)
         places = places[losses[places] >= self.least]
         rounds = part[places]
+        # Without names and ids, which nobody asks for and which may have to be sent.
         return BanditLog(rounds.features, rounds.offsets, rounds.chosen), losses[places]
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from onlooker.errors import ConvergenceWarning
 from onlooker.inverses import inverse
+from onlooker.line_search import falls, largest, rounding
 from onlooker.log import BanditLog
+from onlooker.newton import CAUTION
 from onlooker.objective import FAIR
 from onlooker.parts import Parts
 from onlooker.types import Index, Matrix, Progress, Vector
@@ -26,11 +28,8 @@ They tell it to some hundredths, which is what a step then leaves of the decreme
 _SLOW, _CLOSER = 0.3, 16
 """A step that leaves more than this of the decrement, or leads up, asks for the curvature of so many times as many."""
 
-_CAUTION, _LEAVES = 4.0, 0.05
-"""A step may leave so many times the part of the decrement that the one before it left, or this by good luck."""
-
-_DESCENT = 1e-4
-"""Part of what a step promises that it must keep, as is usual."""
+_LEAVES = 0.05
+"""A step whose curvature is that of some rounds is taken to leave this part of the decrement at least."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,14 +181,14 @@ class _Search:
             return
         step = -inverse(upper + np.triu(upper, 1).T + self.l2 * np.eye(len(theta))) @ gradient
         slope = float(gradient @ step)
-        left = max(max(0.0, -slope) ** 0.5, float(np.abs(gradient).max()))
+        left = max(max(0.0, -slope) ** 0.5, largest(gradient))
         rate = None if self._left is None else max(left / self._left, 0.0 if self.stride == 1 else _LEAVES)
         self._left = left
         if rate is not None and rate > _SLOW and self.stride > 1:
             self._look_closer()
         self._here, self.theta = (theta, value, slope, step), theta + step
         self.done = left <= tolerance
-        if not self.done and rate is not None and _CAUTION * rate * left <= tolerance:
+        if not self.done and rate is not None and CAUTION * rate * left <= tolerance:
             # One more step ends there, and need not be looked at.
             self.best, self.done = self.theta, True
             self.loss = value + slope / 2 - 0.5 * self.l2 * float(self.theta @ self.theta)
@@ -198,7 +197,7 @@ class _Search:
         """Whether the last step led up: then its start is looked at more closely or, if it was, half of it tried."""
         assert self._here is not None
         theta, before, slope, step = self._here
-        if value <= before + max(_DESCENT * slope, 1e-14 * max(1.0, abs(before))):
+        if falls(value, before, slope) or value <= before + rounding(before):
             return False
         # What a step left that was too long says nothing of the next.
         self._left = None

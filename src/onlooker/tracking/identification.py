@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.log import BanditLog
-from onlooker.tracking.variation import untold
+from onlooker.tracking.variation import unidentified
 from onlooker.types import Matrix
 
 CLEAR = 1e-4
 """A feature is done with once no direction that it is part of varies by less than this fraction of its features.
 
-Far above `variation.FLAT`, below which a direction counts as not identified: ten thousand times as many rounds that do
-not tell the features apart would not change that.
+Far above `inverses.UNIDENTIFIED`, below which a direction counts as not identified: ten thousand times as many rounds
+that do not identify the features separately would not change that.
 """
 
 
@@ -84,12 +84,12 @@ class Identification:
         """Which features never varied within a round, and which only together with others, each of shape (d,)."""
         constant, tangled = np.zeros((2, len(self.open)), dtype=bool)
         if self.open.any():
-            constant[self.open], tangled[self.open] = untold(self._open_part())
+            constant[self.open], tangled[self.open] = unidentified(self._open_part())
         return constant, tangled
 
     def _open_part(self) -> Matrix:
         return self.information[np.ix_(self.open, self.open)]
 
     def _close(self) -> None:
-        constant, tangled = untold(self._open_part(), CLEAR)
+        constant, tangled = unidentified(self._open_part(), CLEAR)
         self.open[self.open] = constant | tangled

@@ -1,4 +1,4 @@
-"""How features vary within the rounds: what picks can tell at all, and whether they tell anything."""
+"""How features vary within the rounds: which weights picks identify, and whether they show any preference."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker import ragged
+from onlooker.inverses import UNIDENTIFIED, Curvature
 from onlooker.log import BanditLog
+from onlooker.p_values import chi_square_p
 from onlooker.types import Matrix, Vector
-
-FLAT = 1e-8
-"""Variation below this fraction of the largest counts as none."""
 
 
 def within_rounds(log: BanditLog) -> tuple[Vector, Matrix]:
@@ -46,36 +45,25 @@ def uniform_p_value(score: Vector, information: Matrix) -> float:
     >>> [uniform_p_value(*within_rounds(log)) < 0.01 for log in logs]
     [True, False]
     """
-    from scipy.special import chdtrc
-
-    scale = _scale(information)
-    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    kept = values > FLAT
-    if not kept.any():
-        return 1.0
-    statistic = float(np.sum(((score / scale) @ vectors[:, kept]) ** 2 / values[kept]))
-    return float(chdtrc(int(kept.sum()), statistic))
+    found = _curvature(information, UNIDENTIFIED)
+    return chi_square_p(found.square(score), found.rank)
 
 
-def untold(information: Matrix, flat: float = FLAT) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which features never vary within a round, and which cannot be told apart from others, each of shape (d,).
+def unidentified(information: Matrix, flat: float = UNIDENTIFIED) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which features never vary within a round, and which only together with others, each of shape (d,).
 
     Directions count as not varying up to the fraction `flat`.
 
     Examples
     --------
-    >>> constant, tangled = untold(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
+    >>> constant, tangled = unidentified(np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]))
     >>> constant.tolist(), tangled.tolist()
     ([True, False, False], [False, True, True])
     """
-    scale = _scale(information)
-    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
-    involved = np.abs(vectors[:, values <= flat]).max(axis=1, initial=0.0)
-    constant = np.diag(information) <= FLAT * scale**2
-    return constant, (involved > 1e-4) & ~constant
+    found = _curvature(information, flat)
+    return found.constant, found.tangled
 
 
-def _scale(information: Matrix) -> Vector:
-    """Of each feature, so that units cancel; 1 where it never varies."""
-    spread = np.sqrt(np.maximum(np.diag(information), 0.0))
-    return np.where(spread > 1e-12 * spread.max(initial=0.0), spread, 1.0)
+def _curvature(information: Matrix, flat: float) -> Curvature:
+    """A feature whose spread is below the last digits of the largest one's does not vary."""
+    return Curvature.of(information, flat=flat, noise=1e-24 * np.diag(information).max(initial=0.0))

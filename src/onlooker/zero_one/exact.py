@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onlooker.errors import InputError
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Index, Matrix
-from onlooker.zero_one.misses import ZeroOneFit, count_misses, directions_told
+from onlooker.zero_one.misses import ZeroOneFit, count_misses, directions_identified
 
 MARGIN = 1e-5
 """By how much a pick must beat each rival, of how much it could: above what the solver allows whole numbers (1e-6)."""
@@ -29,7 +29,7 @@ def exact_minimum(objective: SoftmaxObjective, *, seconds: float = np.inf) -> Ze
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    columns, _ = directions_told(objective)
+    columns, _ = directions_identified(objective)
     rank, n_rounds = columns.shape[1], objective.log.n_rounds
     normals, rounds, hopeless = _rivals(objective, columns)
     missed = np.zeros((len(normals), n_rounds))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from onlooker.inverses import inverse_square_root
+from onlooker.inverses import Curvature
 from onlooker.policy import LinearPolicy
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Matrix, Vector
@@ -46,15 +44,11 @@ def count_misses(objective: SoftmaxObjective, theta: Vector) -> ZeroOneFit:
     return ZeroOneFit(theta=theta, loss=1 - explained / objective.total, agreed=explained)
 
 
-def directions_told(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
+def directions_identified(objective: SoftmaxObjective) -> tuple[Matrix, Matrix]:
     """Directions of theta that choices depend on, as columns of shape (d, rank), and their dual.
 
     Along each, scores spread within the rounds by one, so neither units nor features that are constant or combinations
     of others matter to a search among `columns @ u`. The dual gives `u` back: `dual.T @ columns` is the identity.
     """
-    spread = objective.spread(full=True)
-    still = np.diag(spread) <= objective.rounding() ** 2
-    spread[still, :] = 0.0
-    spread[:, still] = 0.0
-    columns = inverse_square_root(spread)
-    return columns, spread @ columns
+    found = Curvature.of(objective.spread(full=True), noise=objective.rounding() ** 2)
+    return found.root, found.half

@@ -9,7 +9,7 @@ import numpy as np
 from onlooker.softmax import SoftmaxObjective
 from onlooker.types import Matrix, Progress, Vector
 from onlooker.zero_one.circles import SLACK, Circles
-from onlooker.zero_one.misses import ZeroOneFit, count_misses, directions_told
+from onlooker.zero_one.misses import ZeroOneFit, count_misses, directions_identified
 
 WORK = 4e9
 """Feature values that a search may go through."""
@@ -43,7 +43,7 @@ def fewest_misses(
     (15, 12)
     """
     given = count_misses(objective, start)
-    columns, dual = directions_told(objective)
+    columns, dual = directions_identified(objective)
     if given.loss == 0 or not columns.shape[1]:
         return given
     search = _Search(objective, columns, np.random.default_rng(seed), progress)
