@@ -13,12 +13,12 @@ from typing import Any
 os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import numpy as np
-
+from bounds_cells import LEARNERS, NARROW, bound_cell
 from onlooker.bounds import TRIVIAL_REGRET, Dimension, predictive_regret_bound
-from onlooker.experiments.bounds import LEARNERS, NARROW, bound_cell
+
 from onlooker.experiments.runner import Task, run_tasks
 from onlooker.experiments.tables import write_csv
-from onlooker.plots import Chart, Level, Series, sheet_png
+from onlooker.report.plots import Chart, Level, Series, sheet_png
 
 SETTINGS = [(d, K) for d in (20, 50) for K in (50, 100, 200)]
 HORIZONS = [500, 1000, 2000, 5000, 10_000]

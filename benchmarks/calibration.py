@@ -13,17 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.diagnosis import Diagnosis, diagnose
-from onlooker.environment import Environment
-from onlooker.learners import (
-    EpsilonGreedy,
-    ExploreThenCommit,
-    LinTS,
-    LinUCB,
-    RidgeLearner,
-    UniformRandom,
-)
-from onlooker.log import BanditLog
-from onlooker.simulation import simulate
+from onlooker.logs.log import BanditLog
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom
+from onlooker.simulation.play import simulate
+from onlooker.simulation.ridge import RidgeLearner
 
 UNIFORM = ((2, 5, 500), (5, 10, 1000), (10, 100, 2000), (20, 50, 2000), (20, (2, 20), 1000))
 """Features, arms and rounds of the uniform logs, in turn."""

@@ -17,10 +17,10 @@ import numpy as np
 from numba import njit
 
 from onlooker import Environment, LinTS, TrackingObserver, burn_in_sweep, direction_error, simulate
+from onlooker.base.files import write_text
 from onlooker.experiments.statistics import paired_ratio
-from onlooker.files import write_text
-from onlooker.log import BanditLog
-from onlooker.tracking import TS
+from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking import TS
 
 STEPS = 3
 """Moves of every sampled parameter in a sweep, each along a random line."""

@@ -13,14 +13,14 @@ from typing import Any
 os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import numpy as np
+from methods_cells import LEARNER, LEARNERS, SHORTENED, method_cell
 
-from onlooker.experiments.methods import LEARNER, LEARNERS, SHORTENED, method_cell
+from onlooker.base.files import write_text
 from onlooker.experiments.runner import Task, run_tasks
 from onlooker.experiments.statistics import mean, paired_ratio
 from onlooker.experiments.tables import write_csv
-from onlooker.files import write_text
 from onlooker.observers.methods import METHODS
-from onlooker.plots import DotChart, Level, to_png
+from onlooker.report.plots import DotChart, Level, to_png
 
 D, K = 20, 50
 HORIZONS = (500, 2000, 10_000)

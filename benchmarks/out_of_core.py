@@ -33,8 +33,8 @@ from onlooker import (
     scan_log,
     simulate,
 )
+from onlooker.base.memory_limit import as_bytes
 from onlooker.formats import LogScan, write_parts
-from onlooker.memory_limit import as_bytes
 
 ARMS, FEATURES = 50, 20
 PART = 2_000

@@ -14,10 +14,10 @@ from rivals.adapters.numpy_linucb import play
 from rivals.adapters.numpy_scipy import fit
 from rivals.adapters.numpy_simulate import draw
 
-from onlooker.burn_in import power_start
-from onlooker.defaults import L2
+from onlooker.base.defaults import L2
 from onlooker.experiments.paper import full_paper
-from onlooker.held_out import CANDIDATES
+from onlooker.imitation.burn_in import power_start
+from onlooker.imitation.held_out import CANDIDATES
 
 D, K, N = 50, 200, 10_000
 

@@ -21,9 +21,9 @@ from rivals.tables import markdown, spread
 from rivals.workloads import Workload
 
 from onlooker import BanditLog, Environment, LinUCB, SuffixImitation, burn_in_sweep, simulate
-from onlooker.sweep import DEFAULT_ALPHAS
-from onlooker.tracking import UCB
-from onlooker.tracking.follower import Assumption, Follower
+from onlooker.imitation.sweep import DEFAULT_ALPHAS
+from onlooker.observers.tracking import UCB
+from onlooker.observers.tracking.follower import Assumption, Follower
 
 BASE = Workload(8_000, 100, 32)
 SIZES = {"n": (2_000, 4_000, 8_000, 16_000, 32_000), "k": (25, 50, 100, 200, 400), "d": (8, 16, 32, 64, 128)}

@@ -20,8 +20,8 @@ import numpy as np
 
 from onlooker import BanditLog, SuffixImitation, scan_log, write_log
 from onlooker.clusters import RayParts
-from onlooker.objective import FAIR, Pass
-from onlooker.parted import RunPass
+from onlooker.imitation.objective import FAIR, Pass
+from onlooker.imitation.out_of_core import RunPass
 
 ARMS, FEATURES, WORKERS, TURNS = 20, 20, 2, 9
 BILLION = 1_000_000_000

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from onlooker import BanditLog, Environment, LinTS, LinUCB, SuffixImitation, burn_in_sweep, newton, objective, simulate
-from onlooker import softmax as softmax_module
+from onlooker import BanditLog, Environment, LinTS, LinUCB, SuffixImitation, burn_in_sweep, simulate
+from onlooker.imitation import newton, objective
+from onlooker.imitation import softmax as softmax_module
 
 HOMES = (newton, objective, softmax_module)
 """Modules that hold the constants, or a copy of their names."""

@@ -16,15 +16,15 @@ from typing import Any
 os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import numpy as np
+from tracking_cells import CASES, LEARNERS, log_cell, robust_cell
 
 from onlooker.experiments.grid import COLUMNS, Grid, run_grid
 from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measurements, Setting
 from onlooker.experiments.runner import Task, run_tasks
 from onlooker.experiments.statistics import mean, paired_ratio
 from onlooker.experiments.tables import write_csv
-from onlooker.experiments.tracking import CASES, LEARNERS, log_cell, robust_cell
 from onlooker.observers import TrackingObserver
-from onlooker.plots import Chart, Level, Series, sheet_png
+from onlooker.report.plots import Chart, Level, Series, sheet_png
 
 SETTINGS = [(d, K) for d in (20, 50) for K in (50, 100, 200)]
 N = 10_000
@@ -194,8 +194,8 @@ def speed(folder: Path, seeds: int) -> None:
     from rivals.workloads import L2
 
     from onlooker import Environment, LinUCB, simulate
-    from onlooker.tracking import UCB
-    from onlooker.tracking.follower import Assumption, Follower
+    from onlooker.observers.tracking import UCB
+    from onlooker.observers.tracking.follower import Assumption, Follower
 
     log = simulate(Environment(50, 200), LinUCB(), N).log
     dense = log.features.reshape(N, 200, 50)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from onlooker import LinearPolicy, LinTS, SuffixImitation, TrackingObserver, read_log
-from onlooker.learners.ridge import Player
+from onlooker.simulation.ridge import Player
 
 COLOURS = ("black", "green", "red")
 WORTH = {"price": -0.6, "rating": 0.5, "green": -0.2, "red": 0.3}

@@ -15,9 +15,9 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from onlooker import BanditLog, Environment, LinTS, LinUCB, simulate, write_log
-from onlooker.demo_page import study_curves
-from onlooker.plots import to_png
-from onlooker.study import study
+from onlooker.evaluation.study import study
+from onlooker.report.demo_page import study_curves
+from onlooker.report.plots import to_png
 
 DOCS = Path(__file__).parents[1] / "docs"
 FEATURES = ("delivery_days", "discount", "new", "shipping_cost", "price", "rating")

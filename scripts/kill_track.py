@@ -19,8 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from onlooker import BanditLog, Environment, LinUCB, TrackingObserver, simulate, write_log
+from onlooker.base.errors import OnlookerWarning
 from onlooker.cli import main as onlooker
-from onlooker.errors import OnlookerWarning
 
 N_ROUNDS = 2600
 """Of each log: the decision for good, after 2,000, is among them."""

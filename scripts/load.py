@@ -19,8 +19,8 @@ import load_follow
 import load_sweep
 import out_of_core
 
+from onlooker.base.memory_limit import as_bytes
 from onlooker.formats import write_parts
-from onlooker.memory_limit import as_bytes
 
 WORK = ("fit", "diagnose", "track")
 

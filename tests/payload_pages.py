@@ -11,10 +11,12 @@ from onlooker import BanditLog, report_page
 from onlooker.experiments.claims import Claim
 from onlooker.experiments.paper_figures import PaperFigure
 from onlooker.experiments.paper_page import paper_page
-from onlooker.log_report import Input, Source, look_at, page_of
-from onlooker.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, comparison_charts, to_svg
-from onlooker.plots.text import one_line
-from onlooker.report import Column, Page, Section, Table
+from onlooker.report.log_findings import analyse
+from onlooker.report.log_page import Input, Source, page_of
+from onlooker.report.page import Page, Section
+from onlooker.report.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, comparison_charts, to_svg
+from onlooker.report.plots.style import one_line
+from onlooker.report.table import Column, Table
 
 ROUNDS, ARMS = 240, 3
 
@@ -37,7 +39,7 @@ def log_of(names):
 @cache
 def _found():
     """What a log without any such text tells."""
-    return look_at(log_of(["a", "b"]))
+    return analyse(log_of(["a", "b"]))
 
 
 def features(names):

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 
 
 def note(log, text):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False, width=32)
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)

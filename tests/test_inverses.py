@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from onlooker.base.errors import InputError
+from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature, inverse
 from onlooker.diagnosis.preference import find_preference
-from onlooker.errors import InputError
-from onlooker.inverses import UNIDENTIFIED, Curvature, inverse
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 
 
 def matrix(seed: int, d: int, *, constant: tuple[int, ...] = (), copies: tuple[tuple[int, int], ...] = ()):

@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from onlooker import BanditLog, InputError, LinearPolicy, SuffixImitation, TrackingObserver, burn_in_sweep
-from onlooker.layouts import SparseRows
-from onlooker.softmax import SoftmaxObjective, round_losses
+from onlooker.imitation.softmax import SoftmaxObjective, round_losses
+from onlooker.logs.layouts import SparseRows
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OneArmRoundsWarning")
 
 
 @pytest.fixture(scope="module")

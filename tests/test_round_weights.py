@@ -6,15 +6,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onlooker.burn_in import PowerRule
-from onlooker.errors import InputError, OnlookerWarning
-from onlooker.held_out import HeldOut
-from onlooker.log import BanditLog
+from onlooker.base.errors import InputError, OnlookerWarning
+from onlooker.imitation.burn_in import PowerRule
+from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.objective import Windows
+from onlooker.imitation.round_weights import after, split
+from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation
-from onlooker.round_weights import after, split
-from onlooker.windows import Windows
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*a single arm was offered:onlooker.errors.OneArmRoundsWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*a single arm was offered:onlooker.base.errors.OneArmRoundsWarning")
 
 
 def ragged_log(seed, n_rounds, *, strength=1.0, random_until=0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, InputError, LinearPolicy, Products, ProductsPolicy, SuffixImitation, scan_log, write_log
-from onlooker.errors import NoPreferenceWarning
-from onlooker.metrics import agreement
+from onlooker.base.errors import NoPreferenceWarning
+from onlooker.evaluation.metrics import agreement
 
 
 @pytest.fixture(scope="module")

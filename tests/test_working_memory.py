@@ -8,18 +8,19 @@ import sys
 import numpy as np
 import pytest
 
-from onlooker import SuffixImitation, TrackingObserver, burn_in_sweep, diagnose, memory_limit, scan_log, write_log
-from onlooker.errors import InputError
-from onlooker.log import BanditLog
-from onlooker.memory_limit import LEAST, LIBRARIES, WIDEST, Room, as_bytes, check_work, square
-from onlooker.threads import ordered_map
+from onlooker import SuffixImitation, TrackingObserver, burn_in_sweep, diagnose, scan_log, write_log
+from onlooker.base import memory_limit
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import LEAST, LIBRARIES, WIDEST, Room, as_bytes, check_work, square
+from onlooker.base.threads import ordered_map
+from onlooker.logs.log import BanditLog
 
 MEASURE = """
 import json, warnings
 import numpy as np
 from onlooker import UCB, SuffixImitation, TrackingObserver, burn_in_sweep, diagnose
-from onlooker.log import BanditLog
-from onlooker.peak_memory import peak_memory
+from onlooker.logs.log import BanditLog
+from onlooker.evaluation.peak_memory import peak_memory
 
 warnings.simplefilter("ignore")
 d = 400

@@ -96,9 +96,9 @@ def chart(panels: dict[str, Sequence[Result]], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    from onlooker.plots.axes import tick
-    from onlooker.plots.draw import looks, write_png
-    from onlooker.plots.palette import LIGHT, MARKERS
+    from onlooker.report.plots.axes import tick
+    from onlooker.report.plots.draw import looks, write_png
+    from onlooker.report.plots.style import LIGHT, MARKERS
 
     drawn = {title: [result for result in _in_order(results) if result["runs"]] for title, results in panels.items()}
     with looks(**{"font.size": 9, "axes.titlesize": 10, "axes.labelsize": 9}):

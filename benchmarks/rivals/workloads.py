@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from onlooker import Environment, LinUCB, simulate
-from onlooker.defaults import L2
-from onlooker.log import BanditLog
-from onlooker.newton import minimise
-from onlooker.softmax import SoftmaxObjective
+from onlooker.base.defaults import L2
+from onlooker.imitation.newton import minimise
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs.log import BanditLog
 from rivals.problem import Array, Problem
 
 TIGHT = 1e-11

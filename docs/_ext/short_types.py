@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 
-from onlooker.types import Features, Index, Progress, Vector
+from onlooker.base.types import Features, Index, Progress, Vector
 
 SPELT_OUT = {
     stringify_annotation(kind, "smart"): name

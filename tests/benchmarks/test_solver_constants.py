@@ -5,9 +5,9 @@ import pytest
 import solver_constants
 
 from onlooker import BanditLog
-from onlooker.inverses import inverse
-from onlooker.newton import TOLERANCE, minimise
-from onlooker.softmax import SoftmaxObjective
+from onlooker.base.linear_algebra import inverse
+from onlooker.imitation.newton import TOLERANCE, minimise
+from onlooker.imitation.softmax import SoftmaxObjective
 
 
 def problem(seed: int) -> SoftmaxObjective:

@@ -90,7 +90,7 @@ def test_interrupted_nothing_is_left(run, tmp_path, monkeypatch):
     def stop(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("onlooker.comparison.judge", stop)
+    monkeypatch.setattr("onlooker.evaluation.comparison.judge", stop)
     ran = run("compare", *SMALL, "--observer", "rule", "--out", tmp_path / "table.csv")
     assert ran.code == 130
     assert list(tmp_path.iterdir()) == []
@@ -103,7 +103,7 @@ def test_all_runs_the_slow_ones_too(run, monkeypatch):
         seen.extend(observers)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("onlooker.study.compare", noted)
+    monkeypatch.setattr("onlooker.evaluation.study.compare", noted)
     assert run("compare", *SMALL, "--all").code == 130
     assert seen == [method.title for method in METHODS]
 

@@ -95,7 +95,7 @@ def test_what_cannot_be_replaced_is_refused_before_any_work(refused, log, tmp_pa
         target = tmp_path / "printed.txt"
         target.write_text("before")
         state = target.stat()
-        monkeypatch.setattr("onlooker.files.os.fstat", lambda _: state)
+        monkeypatch.setattr("onlooker.base.files.os.fstat", lambda _: state)
     line = refused(*({"LOG": log, "TARGET": target}.get(word, word) for word in arguments))
     assert "is where this command prints" in line or "is a device or a pipe" in line
 

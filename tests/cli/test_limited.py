@@ -6,9 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from onlooker import BanditLog, Environment, EpsilonGreedy, log_report, memory_limit, simulate, write_log
+from onlooker import BanditLog, Environment, EpsilonGreedy, simulate, write_log
+from onlooker.base import memory_limit
 from onlooker.formats import scan
-from onlooker.log_report import source
+from onlooker.report import log_page as log_report
+from onlooker.report import log_page as source
 
 
 @pytest.fixture(autouse=True)

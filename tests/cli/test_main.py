@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from onlooker import __version__
 from onlooker.__main__ import main as entry
+from onlooker.base.version import __version__
 from onlooker.cli import commands
 
 

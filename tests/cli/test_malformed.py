@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import InputError
-from onlooker.formats import compressed, read_log, scan_log, write_log
-from onlooker.log import BanditLog
+from onlooker.base.errors import InputError
+from onlooker.formats import read_log, scan_log, write_log
+from onlooker.formats import text_lines as compressed
+from onlooker.logs.log import BanditLog
 
 GOOD = b"round,chosen,x\n1,1,2\n1,0,3\n2,0,1\n2,1,5\n"
 

@@ -62,7 +62,7 @@ def test_options_are_checked_before_the_log_is_read(refused, unread, log, argume
 
 
 def test_targets_are_checked_before_anything_is_simulated(refused, monkeypatch):
-    monkeypatch.setattr("onlooker.simulation.simulate", lambda *_, **__: pytest.fail("it went to work"))
+    monkeypatch.setattr("onlooker.simulation.play.simulate", lambda *_, **__: pytest.fail("it went to work"))
     for options in (("compare", "--out", "t.txt"), ("demo", "--out", "no/such/x.html")):
         assert options[-1] in refused(*options)
     assert "no/such" in refused("simulate", "--out", "log.csv", "--truth", "no/such/truth.json")

@@ -19,7 +19,7 @@ from onlooker import (
     simulate,
     write_log,
 )
-from onlooker.lock import locked
+from onlooker.base.lock import locked
 
 
 @pytest.fixture(scope="module")

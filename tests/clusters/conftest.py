@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from onlooker.formats import scan_log, write_log
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from onlooker.errors import OnlookerError
+from onlooker.base.errors import OnlookerError
 from onlooker.experiments.cluster_workers import ClusterWorkers
 from onlooker.experiments.runner import Task, run_tasks
 from runner_tasks import busy, fail, notes, slow

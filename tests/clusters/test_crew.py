@@ -5,11 +5,11 @@ from importlib.metadata import version
 
 import pytest
 
-from onlooker.clusters import crew as crews
-from onlooker.clusters.crew import Crew, Job
-from onlooker.clusters.host import Host
+from onlooker.base.errors import ClusterError
+from onlooker.clusters import pool as crews
+from onlooker.clusters.actor import Actor
 from onlooker.clusters.messages import Answered, Call, Hired, Lost
-from onlooker.errors import ClusterError
+from onlooker.clusters.pool import Job, Pool
 
 OURS = version("onlooker")
 
@@ -23,14 +23,14 @@ class PlayedCluster:
     def send(self, requests):
         for request in requests:
             self.requests.append(request)
-            place = request.seat, request.life
+            place = request.slot, request.life
             event = self.script(request)
             if event == "nothing":
                 continue
             if event is None and isinstance(request, Call):
                 event = Answered(*place, request.number, self.hosts[place].call(request.payload))
             elif event is None:
-                self.hosts[place] = Host(request.maker, ".")
+                self.hosts[place] = Actor(request.maker, ".")
                 event = Hired(*place, OURS)
             self.events.append(event)
 
@@ -39,12 +39,12 @@ class PlayedCluster:
 
     def calls(self):
         return [
-            (request.seat, *pickle.loads(request.payload)) for request in self.requests if isinstance(request, Call)
+            (request.slot, *pickle.loads(request.payload)) for request in self.requests if isinstance(request, Call)
         ]
 
 
 def lost(request):
-    return Lost(request.seat, request.life, "signal 9")
+    return Lost(request.slot, request.life, "signal 9")
 
 
 def double(number):
@@ -52,7 +52,7 @@ def double(number):
 
 
 def run(cluster, numbers=range(6), homes=None, workers=2, seconds=60.0):
-    crew = Crew(cluster, pickle.dumps(double), workers, homes or {})
+    crew = Pool(cluster, pickle.dumps(double), workers, homes or {})
     return {done.job.key: done.answer for done in crew.run([Job(n, (n,)) for n in numbers], seconds)}
 
 
@@ -68,11 +68,11 @@ def test_every_job_is_done_once():
 
 def test_a_job_stays_where_its_home_is():
     cluster = PlayedCluster()
-    crew = Crew(cluster, pickle.dumps(double), 3, {n: n % 3 for n in range(9)})
+    crew = Pool(cluster, pickle.dumps(double), 3, {n: n % 3 for n in range(9)})
     for _ in range(4):
         list(crew.run([Job(n, (n,)) for n in range(9)], 60.0))
     assert len(cluster.calls()) == 36
-    assert all(seat == number % 3 for seat, number in cluster.calls())
+    assert all(slot == number % 3 for slot, number in cluster.calls())
 
 
 @pytest.mark.parametrize("victim", range(6))
@@ -102,9 +102,9 @@ def test_a_job_that_kills_its_workers_fails_and_the_others_do_not():
 
 def test_the_work_of_one_that_does_not_start_is_done_by_others(monkeypatch):
     monkeypatch.setattr(crews, "PATIENCE", 0.05)
-    cluster = PlayedCluster(lambda request: "nothing" if request.seat == 1 else None)
+    cluster = PlayedCluster(lambda request: "nothing" if request.slot == 1 else None)
     assert results(run(cluster, homes={n: n % 2 for n in range(6)})) == {n: 2 * n for n in range(6)}
-    assert {seat for seat, _ in cluster.calls()} == {0}
+    assert {slot for slot, _ in cluster.calls()} == {0}
 
 
 def test_none_starts(monkeypatch):
@@ -128,12 +128,12 @@ def test_a_deadline_is_kept():
 
 def test_another_version_is_refused():
     with pytest.raises(ClusterError, match=r"workers have onlooker 0\.0\.7, this is .*: install the same"):
-        run(PlayedCluster(lambda request: Hired(request.seat, request.life, "0.0.7")))
+        run(PlayedCluster(lambda request: Hired(request.slot, request.life, "0.0.7")))
 
 
 def test_what_is_left_of_an_abandoned_run_is_not_taken_for_the_next():
     cluster = PlayedCluster()
-    crew = Crew(cluster, pickle.dumps(double), 2)
+    crew = Pool(cluster, pickle.dumps(double), 2)
     first = crew.run([Job(n, (100 + n,)) for n in range(6)], 60.0)
     next(first)
     first.close()

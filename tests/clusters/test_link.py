@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cluster_tasks import process, rounds
+from onlooker.base.errors import ClusterError, InputError
 from onlooker.clusters import RayParts, link
 from onlooker.clusters.link import Link
-from onlooker.errors import ClusterError, InputError
 
 from .conftest import processes_with, wait_for
 

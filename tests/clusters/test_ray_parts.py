@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from cluster_tasks import Slow, process, rounds, wrong
+from onlooker.base.errors import ClusterError, InputError
 from onlooker.clusters import RayParts, ray_parts
-from onlooker.clusters.shares import packed
-from onlooker.errors import ClusterError, InputError
+from onlooker.clusters.part_store import packed
 from onlooker.formats import LogScan, scan_log, write_parts
+from onlooker.imitation.sweep import burn_in_sweep
+from onlooker.logs.parts_summary import summarise_parts
 from onlooker.observers import SuffixImitation
-from onlooker.survey import survey
-from onlooker.sweep import burn_in_sweep
 from strategies import assert_equal_logs
 
 from .conftest import wait_for
@@ -68,7 +68,7 @@ def test_the_fit_is_that_of_one_machine_bit_for_bit(parts, scan):
     assert list(parts.run(rounds, 3000)) == []
     # No more of the features than a sample is sent, and that once.
     received = parts.link.received
-    here, there = survey(scan), survey(parts)
+    here, there = summarise_parts(scan), summarise_parts(parts)
     assert_equal_logs(here.sample, there.sample)
     assert here.stride == there.stride == 32
     assert parts.link.received - received < 60_000

@@ -6,12 +6,11 @@ import warnings
 import numpy as np
 import pytest
 
-from onlooker.clusters.keeper import Keeper, Span
-from onlooker.clusters.shares import packed, shares_of
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.clusters.part_store import PartStore, Span, packed, shares_of
 from onlooker.formats import scan_log, write_log
 from onlooker.formats.unchanged import Held
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from strategies import assert_equal_logs
 
 
@@ -56,12 +55,12 @@ def test_categories_travel(tmp_path):
 def test_a_log_that_changed_is_refused(scan):
     (share,) = shares_of(scan, 1)
     with pytest.raises(InputError, match=r"day0\.parquet: the log has changed since it was opened"):
-        Keeper(scan)(share, len, [Span(0, Held(375, 0), 0, 375, 0)])
+        PartStore(scan)(share, len, [Span(0, Held(375, 0), 0, 375, 0)])
 
 
 def test_a_worker_that_finds_another_file_refuses_it(tmp_path, log):
     write_log(log[:100], tmp_path / "log.parquet")
-    travelling = packed(Keeper(scan_log(tmp_path / "log.parquet")))
+    travelling = packed(PartStore(scan_log(tmp_path / "log.parquet")))
     pickle.loads(travelling)
     write_log(log[100:200], tmp_path / "log.parquet")
     with pytest.raises(InputError, match=r"log\.parquet: is not the file that was opened, or has changed since"):
@@ -71,6 +70,6 @@ def test_a_worker_that_finds_another_file_refuses_it(tmp_path, log):
 def test_workers_that_come_upon_the_same_part_tell_what_it_held(tmp_path, log):
     write_log(log[:400], tmp_path / "log.csv")
     opened = scan_log(tmp_path / "log.csv", batch_rows=700)
-    found = [dict(Keeper(pickle.loads(packed(opened)))(share)) for share in shares_of(opened, 2)]
+    found = [dict(PartStore(pickle.loads(packed(opened)))(share)) for share in shares_of(opened, 2)]
     assert all(found[0][number][0] == held for number, (held, _) in found[1].items())
     assert [kept for _, kept in found[0].values()] != [kept for _, kept in found[1].values()]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from onlooker.clusters.strides import stride_for
-from onlooker.log import BanditLog
-from onlooker.survey import survey
+from onlooker.clusters.ray_parts import stride_for
+from onlooker.logs.log import BanditLog
+from onlooker.logs.parts_summary import summarise_parts
 from strategies import assert_equal_logs
 
 
@@ -29,9 +29,9 @@ def test_the_sample_is_the_same(seed, n_bytes):
     sizes = rng.integers(1, 9, 301) * np.where(np.arange(301) % 2, 1, rng.integers(1, 12))
     offsets = np.cumsum([0, *sizes])
     parts = Halves(BanditLog(rng.normal(size=(offsets[-1], 3)), offsets, [0] * 301))
-    expected = survey(parts, n_bytes)
+    expected = summarise_parts(parts, n_bytes)
     stride = stride_for(parts, 301, n_bytes)
-    found = survey(parts, n_bytes, stride)
+    found = summarise_parts(parts, n_bytes, stride)
     assert found.stride == expected.stride
     assert_equal_logs(found.sample, expected.sample)
     # A single round may be larger than the room, and is kept.

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from onlooker.base.errors import InputError
 from onlooker.diagnosis import diagnose
-from onlooker.environment import Environment
-from onlooker.errors import InputError
-from onlooker.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom
-from onlooker.log import BanditLog
-from onlooker.simulation import simulate
+from onlooker.logs.log import BanditLog
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom
+from onlooker.simulation.play import simulate
 
 N, K, D = 1500, 6, 3
 THETA = np.array([3.0, -3.0, 1.5])

@@ -8,7 +8,7 @@ import pytest
 from onlooker.diagnosis import diagnose
 from onlooker.formats import read_log
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.errors.ColumnsLeftOutWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.ColumnsLeftOutWarning")
 
 
 def test_picks_at_random(data_folder):

@@ -8,18 +8,18 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from onlooker.diagnosis import diagnose
 from onlooker.diagnosis.bins import Estimate, difference, proportion
 from onlooker.diagnosis.change import _posterior
-from onlooker.diagnosis.choices import find_choices
 from onlooker.diagnosis.policies import Foretold, cross_foretell, edges, foretell, held_out_hits, imitate
 from onlooker.diagnosis.preference import find_preference
 from onlooker.diagnosis.settling import find_settling
+from onlooker.diagnosis.verdict import find_choices
 from onlooker.diagnosis.words import no_preference, unpredictable
-from onlooker.environment import Environment
-from onlooker.learners import LinUCB, UniformRandom
-from onlooker.log import BanditLog
-from onlooker.metrics import agreement
+from onlooker.evaluation.metrics import agreement
+from onlooker.logs.log import BanditLog
+from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import SuffixImitation
-from onlooker.policy import LinearPolicy
-from onlooker.simulation import simulate
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinUCB, UniformRandom
+from onlooker.simulation.play import simulate
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_the_policies_are_suffix_imitation(log):
     assert np.array_equal(held_out_hits(log, train, test), observer.predict(log[test]) == log.chosen[test])
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_no_round_is_foretold_by_a_policy_that_has_seen_it(log):
     told = cross_foretell(log, 700, imitate(log[700:]))
     for fold in (0, 3):
@@ -68,7 +68,7 @@ def test_a_policy_that_makes_the_picks_attains_what_it_expects():
     assert abs(away.mean()) < 4 * away.std() / 20_000**0.5
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_matrix_and_bins_by_hand(log, found):
     choices = log[np.flatnonzero(log.n_arms > 1)]
     bounds = edges(choices.n_rounds, 5)

@@ -65,7 +65,7 @@ class Reader:
         self.names = {"__name__": "page"}
         self.monkeypatch = monkeypatch
         # A limit on memory is checked against what the process holds already: here all that other tests have left.
-        monkeypatch.setattr("onlooker.memory_limit.resident", lambda: 0)
+        monkeypatch.setattr("onlooker.base.memory_limit.resident", lambda: 0)
 
     def read(self, blocks):
         said = None

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import paper_tables
+from onlooker.experiments.claim import dips_inside
 from onlooker.experiments.claims import claims, claims_json, claims_markdown
-from onlooker.experiments.judges import dips_inside
 
 FEW = (("LinUCB", 20, 50), ("LinTS", 50, 200))
 

@@ -8,17 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlooker.burn_in import power_start
-from onlooker.environment import Environment
-from onlooker.experiments.grid import COLUMNS, Grid, run_grid
-from onlooker.experiments.setting import TEST_ROUNDS
-from onlooker.held_out import HeldOut
-from onlooker.learners import LinTS, LinUCB
-from onlooker.metrics import direction_error, predictive_regret
-from onlooker.newton import minimise
+from onlooker.evaluation.metrics import direction_error, predictive_regret
+from onlooker.experiments.grid import COLUMNS, TEST_ROUNDS, Grid, run_grid
+from onlooker.imitation.burn_in import power_start
+from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.newton import minimise
+from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.observers import SuffixImitation
-from onlooker.simulation import simulate
-from onlooker.softmax import SoftmaxObjective
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinTS, LinUCB
+from onlooker.simulation.play import simulate
 
 GRID = Grid(
     environments=[(4, 10)],

@@ -12,8 +12,8 @@ import paper_tables
 from onlooker.experiments.claims import claims
 from onlooker.experiments.paper_figures import paper_figures
 from onlooker.experiments.paper_page import paper_page
-from onlooker.plots.palette import DASHES, LIGHT, MARKERS
-from onlooker.report import render
+from onlooker.report.page import render
+from onlooker.report.plots.style import DASHES, LIGHT, MARKERS
 
 FEW = (("LinUCB", 50, 200), ("LinTS", 50, 200))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import runner_tasks
-from onlooker.errors import InputError, OnlookerError, OnlookerWarning
+from onlooker.base.errors import InputError, OnlookerError, OnlookerWarning
 from onlooker.experiments.ledger import first_difference, open_ledger
 from onlooker.experiments.runner import Task, _Pace, run_tasks
 from onlooker.experiments.workers import ONE_THREAD
@@ -338,7 +338,9 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("onlooker.errors.OnlookerError: worker processes die before their first task (exit code 1)")
+    assert last.startswith(
+        "onlooker.base.errors.OnlookerError: worker processes die before their first task (exit code 1)"
+    )
     assert last.endswith('run tasks under `if __name__ == "__main__":`')
 
 

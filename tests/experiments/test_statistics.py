@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.weightstats import DescrStatsW
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.experiments.statistics import (
     mean,
     p_of_chosen,

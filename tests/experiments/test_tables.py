@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.experiments.tables import read_csv, write_csv
 from payloads import PAYLOADS
 

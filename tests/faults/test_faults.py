@@ -13,7 +13,7 @@ import pytest
 from faults.disk import contents, disk, lay
 from faults.writers import NEW, OLD, WRITERS
 from onlooker import InputError, LinearPolicy, read_log, scan_log
-from onlooker.files import write_text
+from onlooker.base.files import write_text
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="descriptors and signals of POSIX systems")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from onlooker import Environment, LinUCB, TrackingObserver, simulate
-from onlooker.tracking import UCB
+from onlooker.observers.tracking import UCB
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks and signals of POSIX systems")
 
@@ -27,7 +27,7 @@ def test_kills_lose_no_round_and_double_none():
     assert re.match(r"6 kills \(seed 3\) as \d logs? of 2600 rounds grew", ran.stdout)
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_a_fault_is_noticed(tmp_path):
     log = simulate(Environment(3, 4), LinUCB(), 300).log
     growing = SCRIPT["Growing"](tmp_path, log, n_rounds=300, before=200)

@@ -1,4 +1,4 @@
-"""Nothing but `onlooker.files` opens a file for writing: read off the source, so that a new writer cannot slip by."""
+"""Nothing but `onlooker.base.files` opens a file for writing: read off the source, so that no writer slips by."""
 
 import ast
 from pathlib import Path
@@ -10,11 +10,11 @@ import onlooker
 SOURCE = Path(onlooker.__file__).parent
 
 ALLOWED = {
-    "files.py": "the writer itself",
-    "lock.py": "a lock has to be the very file that others look at; it holds a process number, no result",
-    "peak_memory.py": "a switch of the system's under /proc",
+    "base/files.py": "the writer itself",
+    "base/lock.py": "a lock has to be the very file that others look at; it holds a process number, no result",
+    "evaluation/peak_memory.py": "a switch of the system's under /proc",
     "__main__.py": "closed streams are opened to nowhere, and a pipe is heard that a child process writes to",
-    "clusters/folders.py": "a folder for the sockets of a cluster of our own, removed with it",
+    "clusters/messages.py": "a folder for the sockets of a cluster of our own, removed with it",
 }
 
 TO_A_FILE = {"ParquetWriter", "CSVWriter", "output_stream", "savefig", "savez", "TextIOWrapper"}
@@ -135,7 +135,7 @@ def test_only_the_atomic_writer_writes(module):
     if module in ALLOWED:
         assert lines, "nothing is written here any more: take it off the list"
     else:
-        assert not lines, f"{module}, lines {lines}: write through onlooker.files"
+        assert not lines, f"{module}, lines {lines}: write through onlooker.base.files"
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from onlooker import BanditLog, Environment, LinearPolicy, LinUCB, TrackingObserver, simulate, write_log, write_report
+from onlooker.base.files import write_bytes, write_text
 from onlooker.experiments.ledger import Job, open_ledger
 from onlooker.experiments.paper_figures import PaperFigure
 from onlooker.experiments.tables import write_csv
-from onlooker.files import write_bytes, write_text
 from onlooker.formats import FORMATS, write_parts
-from onlooker.plots import Chart, Series, sheet_png, to_png
-from onlooker.report import Page
+from onlooker.report.page import Page
+from onlooker.report.plots import Chart, Series, sheet_png, to_png
 
 Writer = Callable[[Path, int], None]
 OLD, NEW = 0, 1
@@ -59,7 +59,10 @@ def policy(folder: Path, version: int) -> None:
 
 
 def drawing(write: Writer, folder: Path, version: int) -> None:
-    with mock.patch("onlooker.plots.draw._drawn", small), mock.patch("onlooker.plots.sheet._drawn", small):
+    with (
+        mock.patch("onlooker.report.plots.draw._drawn", small),
+        mock.patch("onlooker.report.plots.sheet._drawn", small),
+    ):
         write(folder, version)
 
 

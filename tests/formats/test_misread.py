@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from onlooker import BanditLog, SuffixImitation, read_log, read_logs, scan_log
-from onlooker.errors import InputError, OnlyOnPicksWarning, RoundsOutOfOrderWarning
-from onlooker.frames import _miscounted
+from onlooker.base.errors import InputError, OnlyOnPicksWarning, RoundsOutOfOrderWarning
+from onlooker.logs.frames import _miscounted
 
 N = 60
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, InputError, read_log, read_obp, write_log
-from onlooker.errors import SharedFeaturesWarning
+from onlooker.base.errors import SharedFeaturesWarning
 from strategies import assert_equal_logs
 
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import chi2
 
 from onlooker import InputError, SuffixImitation, read_log
-from onlooker.errors import ColumnsLeftOutWarning, NoPreferenceWarning, UnseenCategoryWarning
-from onlooker.trouble import likelihood_ratio
+from onlooker.base.errors import ColumnsLeftOutWarning, NoPreferenceWarning, UnseenCategoryWarning
+from onlooker.imitation.fit_warnings import likelihood_ratio
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from onlooker import BanditLog, read_log, read_logs, scan_log
-from onlooker.errors import InputError
-from onlooker.formats import compressed, opening, write_log, write_parts
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError
+from onlooker.formats import opening, write_log, write_parts
+from onlooker.formats import text_lines as compressed
+from onlooker.formats.text_lines import LogFile
 from strategies import assert_equal_logs
 
 

@@ -9,10 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError
 from onlooker.formats import read_log, read_logs, scan_log
 from onlooker.formats import write_parts as write_long
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from strategies import assert_equal_logs
 
 ROUNDS = [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]]

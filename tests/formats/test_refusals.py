@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.formats import format as shared
 from onlooker.formats import read_log, write_log
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 
 ROUNDS = [[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]]
 LOG = BanditLog(np.eye(3), [0, 1, 3], [0, 1])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker.formats import nested_parquet, read_log, write_log, write_parts
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from strategies import IDS, NAMES, assert_equal_logs, plains
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

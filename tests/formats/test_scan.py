@@ -12,10 +12,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import InputError, UnseenCategoryWarning
+from onlooker.base.errors import InputError, UnseenCategoryWarning
 from onlooker.formats import read_log, scan_log, write_log, write_parts
 from onlooker.formats.long_jsonl import write_parts as write_jsonl
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from strategies import assert_equal_logs
 
 

@@ -6,14 +6,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker import memory_limit
-from onlooker.errors import InputError
-from onlooker.formats import nested_scan, scan_log, write_log, write_parts
+from onlooker.base import memory_limit
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import LEAST, Room, as_bytes, check_resident
+from onlooker.formats import nested_parquet as nested_scan
+from onlooker.formats import scan_log, write_log, write_parts
 from onlooker.formats.nested_file import NestedFile
-from onlooker.log import BanditLog
-from onlooker.memory_limit import LEAST, Room, as_bytes, check_resident
+from onlooker.logs.log import BanditLog
+from onlooker.logs.parts import Parts, TakePart, parts_of
 from onlooker.observers import SuffixImitation, TrackingObserver
-from onlooker.parts import Parts, TakePart, parts_of
 from strategies import assert_equal_logs
 
 

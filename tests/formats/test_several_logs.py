@@ -6,9 +6,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.formats import read_log, read_logs, write_log
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from strategies import assert_equal_logs
 
 

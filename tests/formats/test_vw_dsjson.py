@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, InputError, read_log, write_log
-from onlooker.errors import SharedFeaturesWarning, SkippedLinesWarning, TimesOutOfOrderWarning
+from onlooker.base.errors import SharedFeaturesWarning, SkippedLinesWarning, TimesOutOfOrderWarning
 
 ARMS = [{"ad": {"price": 1}}, {"ad": {"price": 2.5}}, {"ad": {"price": -3}}]
 

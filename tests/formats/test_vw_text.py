@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import BanditLog, InputError, LinearPolicy, read_log, write_log
-from onlooker.errors import MixedFeatureWarning, SharedFeaturesWarning, UnseenCategoryWarning
+from onlooker.base.errors import MixedFeatureWarning, SharedFeaturesWarning, UnseenCategoryWarning
 from onlooker.formats import sparse_rows
 from strategies import plains
 

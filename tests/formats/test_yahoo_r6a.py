@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onlooker import InputError, read_log
-from onlooker.errors import SkippedLinesWarning
+from onlooker.base.errors import SkippedLinesWarning
 
 
 def visit(user, articles, shown, *, time=1241160900, click=0):

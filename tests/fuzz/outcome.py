@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from onlooker.errors import InputError, OnlookerWarning
+from onlooker.base.errors import InputError, OnlookerWarning
 
 DEADLINE = 10.0
 """Seconds that a small file may take; the slowest takes a hundredth of that."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlooker import BanditLog, LinearPolicy, TrackingObserver, write_log
-from onlooker.documents import sealed
-from onlooker.errors import OnlookerWarning
-from onlooker.tracking import UCB
+from onlooker.base.documents import sealed
+from onlooker.base.errors import OnlookerWarning
+from onlooker.observers.tracking import UCB
 
 CSV: tuple[bytes, ...] = (
     b"round,arm,chosen,price,colour\n1,a,1,9.5,red\n1,b,0,8,blue\n2,a,0,7.25,red\n2,b,1,4,green\n3,a,1,1e3,blue\n",

@@ -18,7 +18,7 @@ from fuzz import seeds
 from fuzz.mutators import as_json, mutate_bytes, mutate_gzip, mutate_text, mutate_tree
 from fuzz.outcome import complaint
 from onlooker import LinearPolicy, TrackingObserver, read_log, read_logs, scan_log
-from onlooker.documents import sealed
+from onlooker.base.documents import sealed
 from onlooker.experiments.ledger import Job, Ledger
 
 Make = Callable[[random.Random], bytes]

@@ -24,7 +24,7 @@ import gc, json, re, sys, time
 from pathlib import Path
 import pyarrow as pa
 from onlooker import InputError, LinearPolicy, TrackingObserver, read_log, scan_log
-from onlooker.memory_limit import memory_limited
+from onlooker.base.memory_limit import memory_limited
 
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024

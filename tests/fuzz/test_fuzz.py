@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzz.mutators import VALUES
 from fuzz.outcome import complaint
 from fuzz.targets import TARGETS
-from onlooker.errors import OnlookerWarning
+from onlooker.base.errors import OnlookerWarning
 
 FINDINGS = Path(__file__).parent / "findings"
 FOUND = sorted(path for path in FINDINGS.glob("*/*") if path.is_file())
@@ -118,7 +118,7 @@ class TestComplaints:
 
     def test_a_changed_state_that_is_taken(self, tmp_path):
         from fuzz import seeds
-        from onlooker.documents import sealed
+        from onlooker.base.documents import sealed
 
         content = {name: value for name, value in seeds.states()[1].items() if name != "digest"}
         assert TARGETS["tampered"].judge(sealed(content).encode(), tmp_path) is None

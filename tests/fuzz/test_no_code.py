@@ -18,14 +18,14 @@ from onlooker.experiments.ledger import Job, Ledger
 SOURCE = Path(onlooker.__file__).parent
 OWN_PROCESSES = "between a run and the processes that it started, or a cluster that its user named"
 ALLOWED = {
-    "clusters/crew.py": OWN_PROCESSES,
+    "clusters/pool.py": OWN_PROCESSES,
     "clusters/driver.py": OWN_PROCESSES,
-    "clusters/host.py": OWN_PROCESSES,
+    "clusters/actor.py": OWN_PROCESSES,
     "clusters/link.py": OWN_PROCESSES,
-    "clusters/shares.py": OWN_PROCESSES,
+    "clusters/part_store.py": OWN_PROCESSES,
     "experiments/cluster_workers.py": OWN_PROCESSES,
     "experiments/workers.py": OWN_PROCESSES,
-    "kernels/kept.py": "code that numba compiled, beside its source or where numba is told to",
+    "kernels/cached_njit.py": "code that numba compiled, beside its source or where numba is told to",
 }
 """Modules that may pickle, and why; none of them opens a file that a user names."""
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "yaml"}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 
 Array = NDArray[np.floating]
 

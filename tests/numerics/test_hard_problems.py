@@ -8,8 +8,7 @@ import pytest
 
 from numerics.reference import minimiser, softmax_log
 from onlooker import BanditLog, SuffixImitation, burn_in_sweep, diagnose, write_log
-from onlooker.cli import main
-from onlooker.errors import (
+from onlooker.base.errors import (
     CollinearFeaturesWarning,
     InputError,
     NoPreferenceWarning,
@@ -17,6 +16,7 @@ from onlooker.errors import (
     PenaltyDominatesWarning,
     SeparableDataWarning,
 )
+from onlooker.cli import main
 from onlooker.observers.methods import METHODS
 
 PLAIN = softmax_log(21, 300, (4, 4), [1.0, -2.0, 0.5])

@@ -18,11 +18,11 @@ from onlooker import (
     simulate,
     write_log,
 )
-from onlooker.comparison import compare
+from onlooker.evaluation.comparison import compare
 from onlooker.experiments.grid import Grid
 from onlooker.experiments.paper import Paper
 from onlooker.experiments.runner import run_tasks
-from onlooker.softmax import SoftmaxObjective
+from onlooker.imitation.softmax import SoftmaxObjective
 
 
 def many_blocks():
@@ -62,7 +62,7 @@ def test_there_is_work_for_two_threads():
     assert len(SoftmaxObjective(many_blocks(), l2=0.0)._blocks) > 2
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 @pytest.mark.parametrize("stage", STAGES)
 def test_threads(stage, monkeypatch):
     log, found = many_blocks(), []

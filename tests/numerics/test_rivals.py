@@ -10,7 +10,7 @@ from scipy.optimize import minimize, root
 from statsmodels.discrete.conditional_models import ConditionalLogit
 
 from onlooker import BanditLog, SuffixImitation
-from onlooker.errors import NoPreferenceWarning
+from onlooker.base.errors import NoPreferenceWarning
 
 PROBLEMS = 200
 

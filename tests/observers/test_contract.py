@@ -7,12 +7,12 @@ import pytest
 from sklearn.base import clone
 
 import onlooker.observers
-from onlooker.environment import Environment
-from onlooker.errors import InputError, NotFittedError
-from onlooker.learners import LinUCB
-from onlooker.metrics import direction_error
+from onlooker.base.errors import InputError, NotFittedError
+from onlooker.evaluation.metrics import direction_error
 from onlooker.observers import Observer
-from onlooker.simulation import simulate
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinUCB
+from onlooker.simulation.play import simulate
 
 OBSERVERS = [
     thing

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit, cross_val_sco
 from sklearn.utils.validation import check_is_fitted
 
 import onlooker
-import onlooker.errors
+import onlooker.base.errors
 from onlooker import (
     BanditLog,
     Environment,
@@ -31,7 +31,7 @@ from onlooker import (
     diagnose,
     simulate,
 )
-from onlooker.errors import InputError, OnlookerWarning
+from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.observers import Observer
 
 from .test_contract import OBSERVERS, ready
@@ -220,7 +220,9 @@ def test_small_values(copied):
 
 
 def test_errors_and_warnings(copied):
-    kinds = [kind for _, kind in inspect.getmembers(onlooker.errors, inspect.isclass) if issubclass(kind, Exception)]
+    kinds = [
+        kind for _, kind in inspect.getmembers(onlooker.base.errors, inspect.isclass) if issubclass(kind, Exception)
+    ]
     assert kinds
     for kind in kinds:
         assert_equal(copied(kind("round 3: is odd")).args, ("round 3: is odd",))

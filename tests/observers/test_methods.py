@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import onlooker.observers
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.observers import Observer
 from onlooker.observers.methods import METHODS, find_methods
 

@@ -16,7 +16,7 @@ from onlooker import (
     SuffixImitation,
     simulate,
 )
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_where_nothing_changes_all_is_kept():
     np.testing.assert_allclose(observer.theta_, SuffixImitation(burn_in="naive").fit(log).theta_, rtol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_a_log_too_short_for_a_change_is_kept_whole():
     assert ChangePointImitation().fit(replaced(5, n=10)).burn_in_ == 0
 

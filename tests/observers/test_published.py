@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from onlooker.log import BanditLog
+from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation
 
 DATA = Path(__file__).parent.parent / "data"

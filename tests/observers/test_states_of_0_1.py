@@ -11,7 +11,7 @@ from onlooker import BanditLog, LinearPolicy, TrackingObserver
 FOLDER = Path(__file__).parent.parent / "data" / "states_0_1"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 
-pytestmark = pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 
 
 def same(observer, expected):

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
+from onlooker.base.errors import InputError
 from onlooker.cli.fit import fit
-from onlooker.environment import Environment
-from onlooker.errors import InputError
-from onlooker.held_out import HeldOut
-from onlooker.learners import LinTS, LinUCB
-from onlooker.log import BanditLog
-from onlooker.metrics import direction_error
+from onlooker.evaluation.metrics import direction_error
+from onlooker.imitation.held_out import HeldOut
+from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
-from onlooker.simulation import simulate
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinTS, LinUCB
+from onlooker.simulation.play import simulate
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_one_fit_holds_no_second_copy_of_the_features():
     """Peak memory, beyond what the interpreter and its libraries take, stays under 1.3 times the log."""
     script = """
 import json, re
-from onlooker.environment import Environment
-from onlooker.learners import LinUCB
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinUCB
 from onlooker.observers import SuffixImitation
-from onlooker.simulation import simulate
+from onlooker.simulation.play import simulate
 SuffixImitation(burn_in="naive").fit(simulate(Environment(2, 3), LinUCB(), n_rounds=50).log)
 peak = lambda: 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 before = peak()

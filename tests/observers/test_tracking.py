@@ -27,7 +27,7 @@ from onlooker import (
     direction_error,
     simulate,
 )
-from onlooker.errors import (
+from onlooker.base.errors import (
     CollinearFeaturesWarning,
     NoFamilyFitsWarning,
     NoPreferenceWarning,
@@ -78,7 +78,7 @@ def test_it_comes_as_close_as_the_learner(simulations, observers, name):
     assert np.mean(found) < 1.25 * np.mean(own)
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.PenaltyDominatesWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.PenaltyDominatesWarning")
 @pytest.mark.parametrize("name", LEARNERS)
 def test_it_beats_throwing_rounds_away(simulations, observers, name):
     tracked, imitated = ([], [])
@@ -141,7 +141,7 @@ def test_predicted_shares_are_borne_out_on_fresh_rounds(observers, name):
 
 
 @pytest.mark.parametrize("kind", [UCB(1.0), TS(5.0), Lapse(0.1), Softmax(0.5)], ids=lambda kind: kind.name)
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_two_arms_have_a_closed_form(kind):
     simulation = simulate(Environment(3, 2, seed=1), LinTS(), 400, seed=1)
     observer = TrackingObserver(exploration=kind).fit(simulation.log)

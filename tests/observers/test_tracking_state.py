@@ -18,8 +18,8 @@ from onlooker import (
     TrackingObserver,
     simulate,
 )
-from onlooker.documents import sealed
-from onlooker.errors import OnlookerWarning, RepeatedRoundsWarning
+from onlooker.base.documents import sealed
+from onlooker.base.errors import OnlookerWarning, RepeatedRoundsWarning
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def same(found, expected):
         np.testing.assert_array_equal(getattr(found.path_, name), getattr(expected.path_, name))
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 @pytest.mark.parametrize(
     ("n_rounds", "exploration", "seed"), [(2300, "auto", 0), (2300, UCB(1.0), 1), (300, "auto", 2), (60, "auto", 3)]
 )
@@ -60,7 +60,7 @@ def test_parts_are_the_whole_bit_for_bit(log, tmp_path, n_rounds, exploration, s
     assert parts.get_params() == whole.get_params()
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_checkpoints_of_ones_own_are_kept(log, tmp_path):
     observer = TrackingObserver(exploration=UCB(1.0), checkpoints=[300, 10, 10, 20]).fit(log[:15])
     assert observer.path_.rounds.tolist() == [10, 15]
@@ -73,7 +73,7 @@ def named(log, names, order):
     return BanditLog(log.features[:, order], log.offsets, log.chosen, feature_names=[names[j] for j in order])
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_features_go_by_their_names(log):
     names, order = ("price", "age", "size"), [1, 2, 0]
     first, other = named(log, names, [0, 1, 2]), named(log, names, order)
@@ -85,7 +85,7 @@ def test_features_go_by_their_names(log):
         straight.partial_fit(named(log, ("cost", "age", "size"), [0, 1, 2]))
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_a_log_of_other_features_is_refused(log):
     observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
     with pytest.raises(InputError, match="the log has 2"):
@@ -288,7 +288,7 @@ def frozen(observer):
     return json.dumps(observer._document())
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 @pytest.mark.parametrize("n_rounds", [2200, 1500, 30])
 def test_a_bad_day_is_refused_and_changes_nothing(log, tmp_path, n_rounds):
     observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:n_rounds])
@@ -322,7 +322,7 @@ class Failing:
             yield task(self.log[first : first + 50], first)
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 @pytest.mark.parametrize("n_rounds", [2100, 700])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), InputError("a part is bad"), MemoryError()], ids=repr)
 @pytest.mark.parametrize("after", [1, 2, 5, 6])
@@ -338,7 +338,7 @@ def test_what_fails_half_way_changes_nothing_and_can_be_given_again(log, n_round
     same(observer, TrackingObserver(exploration=UCB(1.0)).fit(log[: n_rounds + 200]))
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OnlookerWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_a_progress_bar_that_is_interrupted_changes_nothing(log):
     observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
     before = frozen(observer)
@@ -368,7 +368,7 @@ def test_a_warning_that_is_an_error_changes_nothing(log):
         assert frozen(observer) == before
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OneArmRoundsWarning")
 def test_rounds_that_come_again_are_skipped_with_a_warning(log, tmp_path):
     observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
     observer.partial_fit(log)
@@ -387,7 +387,7 @@ def test_rounds_that_come_again_are_skipped_with_a_warning(log, tmp_path):
         observer.partial_fit(log, repeated="twice")
 
 
-@pytest.mark.filterwarnings("ignore::onlooker.errors.OneArmRoundsWarning")
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OneArmRoundsWarning")
 def test_a_log_that_changes_between_two_looks_is_refused(log):
     observer = TrackingObserver(exploration=UCB(1.0)).fit(log[:2100])
     before = frozen(observer)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, SuffixImitation, simulate
-from onlooker.errors import CollinearFeaturesWarning, InputError, OnlookerWarning
+from onlooker.base.errors import CollinearFeaturesWarning, InputError, OnlookerWarning
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_progress_is_told(log):
 
 def test_ten_thousand_rounds_of_fifty_arms_end_soon(monkeypatch):
     """The work is bounded, so time does not depend on the data: a tenth of it here."""
-    from onlooker.zero_one import search
+    from onlooker.imitation.zero_one import search
 
     monkeypatch.setattr(search, "WORK", search.WORK / 10)
     log = simulate(Environment(20, 50, seed=1), LinTS(), 10_000, seed=1).log

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from onlooker.errors import InputError
-from onlooker.plots import Chart, Level, Mark, Series
-from onlooker.report import Column, Table
-from onlooker.report.table import MISSING
+from onlooker.base.errors import InputError
+from onlooker.report.plots import Chart, Level, Mark, Series
+from onlooker.report.table import MISSING, Column, Table
 
 
 def test_cells_are_written_by_their_columns():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from onlooker import BanditLog
-from onlooker.newton import minimise
-from onlooker.softmax import SoftmaxObjective
+from onlooker.imitation.newton import minimise
+from onlooker.imitation.softmax import SoftmaxObjective
 from rivals.problem import Array, Problem
 
 SETTINGS = (1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5, 1e-6, 1e-8)

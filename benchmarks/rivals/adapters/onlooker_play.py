@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from onlooker import LinUCB
-from onlooker.environment import Contexts, Stream
+from onlooker.simulation.environment import Contexts, Stream
 from rivals.adapters import ONCE
 from rivals.problem import Problem
 

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import click
 
-from onlooker import __version__
+from onlooker.base.errors import OnlookerError, OnlookerWarning
+from onlooker.base.files import advice_on
+from onlooker.base.memory_limit import is_memory_error, memory_error_words
+from onlooker.base.text import one_line, shown
+from onlooker.base.version import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.completion import completion
 from onlooker.cli.console import INTERRUPTED, say
@@ -22,10 +26,6 @@ from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
 from onlooker.cli.track import track
-from onlooker.errors import OnlookerError, OnlookerWarning
-from onlooker.files import advice_on
-from onlooker.memory_limit import is_memory_error, memory_error_words
-from onlooker.one_line import one_line, shown
 
 BAD_INPUT, FAULT = 2, 1
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from onlooker.base.errors import InputError
 from onlooker.cli import options
 from onlooker.cli.console import (
     CHARTS,
@@ -21,10 +22,9 @@ from onlooker.cli.console import (
 )
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.options import FILE, method_names
-from onlooker.errors import InputError
 
 if TYPE_CHECKING:
-    from onlooker.comparison import Comparison
+    from onlooker.evaluation.comparison import Comparison
     from onlooker.observers.methods import Method
 
 
@@ -70,11 +70,11 @@ def compare(
     Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3;
     onlooker compare --observer auto --observer ibcb --out table.csv --chart chart.png
     """
-    from onlooker import comparison
-    from onlooker.environment import Environment
-    from onlooker.memory_limit import FITTING
-    from onlooker.study import study
-    from onlooker.survey import check_room
+    from onlooker.base.memory_limit import FITTING
+    from onlooker.evaluation import comparison
+    from onlooker.evaluation.study import study
+    from onlooker.logs.parts_summary import check_room
+    from onlooker.simulation.environment import Environment
 
     methods = _methods(names, everything=everything)
     check_target("--out", out, TABLES, log=log)
@@ -119,13 +119,13 @@ def _methods(names: tuple[str, ...], *, everything: bool) -> tuple[Method, ...]:
 def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: bool) -> None:
     rows = [asdict(row) for row in found.rows]
     if out is not None:
-        from onlooker.comparison import COLUMNS, MEMORY
+        from onlooker.evaluation.comparison import COLUMNS, MEMORY
         from onlooker.experiments.tables import write_csv
 
         fields = [field for _, field, _ in (*COLUMNS, MEMORY)]
         write_csv(out, [{field: row[field] for field in fields} for row in rows], fields)
     if chart is not None:
-        from onlooker.plots import comparison_charts
+        from onlooker.report.plots import comparison_charts
 
         write_charts(comparison_charts(rows, reference=found.rows[0].name if simulated else None), chart)
 

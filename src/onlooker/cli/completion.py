@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from onlooker.base.errors import InputError
 from onlooker.cli import options
 from onlooker.cli.console import print_json
 from onlooker.cli.options import OneOf
-from onlooker.errors import InputError
 
 
 @click.command(short_help="Print a script that completes commands on TAB.")

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from onlooker.errors import InputError
-from onlooker.files import check_replaceable
-from onlooker.one_line import json_text, safe, shown
-from onlooker.preparation import preparation
+from onlooker.base.errors import InputError
+from onlooker.base.files import check_replaceable
+from onlooker.base.preparation import preparation
+from onlooker.base.text import json_text, safe, shown
 
 if TYPE_CHECKING:
-    from onlooker.comparison import Comparison, Row
-    from onlooker.plots import AnyChart
-    from onlooker.types import Progress
+    from onlooker.base.types import Progress
+    from onlooker.evaluation.comparison import Comparison, Row
+    from onlooker.report.plots import AnyChart
 
 
 CHARTS = (".png", ".svg")
@@ -146,7 +146,7 @@ def _kernels_watched() -> Iterator[None]:
 
 def _kernels_busy() -> bool:
     """Whether the compiler is being imported, or a kernel loaded or compiled."""
-    importing = "numba" in sys.modules and "onlooker.kernels.kept" not in sys.modules
+    importing = "numba" in sys.modules and "onlooker.kernels.cached_njit" not in sys.modules
     return importing or bool(preparation.busy)
 
 
@@ -207,7 +207,7 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *,
     >>> check_target("--chart", "chart.svg", CHARTS)
     >>> check_target("--chart", "chart.txt", CHARTS)
     Traceback (most recent call last):
-    onlooker.errors.InputError: --chart chart.txt: is written as .png or .svg, name such a file
+    onlooker.base.errors.InputError: --chart chart.txt: is written as .png or .svg, name such a file
     """
     if path is None:
         return
@@ -227,8 +227,8 @@ def _files(log: str) -> list[str]:
 
 def write_charts(charts: Sequence[AnyChart], path: str) -> None:
     """Draw charts side by side, as SVG or PNG by the file's name."""
-    from onlooker.files import write_text
-    from onlooker.plots import to_png, to_svg
+    from onlooker.base.files import write_text
+    from onlooker.report.plots import to_png, to_svg
 
     if Path(path).suffix.lower() == ".svg":
         write_text(path, to_svg(charts) + "\n")

@@ -14,7 +14,7 @@ from onlooker.cli.options import FILE
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
-    from onlooker.log import BanditLog
+    from onlooker.logs.log import BanditLog
 
 
 @click.command(short_help="Write a log in another format.")
@@ -35,7 +35,7 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
     """
     from onlooker.formats import write_parts
     from onlooker.formats.registry import check_writable
-    from onlooker.log import BanditLog
+    from onlooker.logs.log import BanditLog
 
     check_writable(target, long=as_long)
     check_target("OUT", target, log=source)

@@ -24,12 +24,12 @@ def demo(seed: int, n_rounds: int, out: str, as_json: bool) -> None:
     Example: onlooker demo --seed 1
     """
     check_target("--out", out)
-    from onlooker.demo_page import demo_page
-    from onlooker.environment import Environment
-    from onlooker.files import write_text
-    from onlooker.learners import LinUCB
-    from onlooker.report import render
-    from onlooker.study import study
+    from onlooker.base.files import write_text
+    from onlooker.evaluation.study import study
+    from onlooker.report.demo_page import demo_page
+    from onlooker.report.page import render
+    from onlooker.simulation.environment import Environment
+    from onlooker.simulation.learners import LinUCB
 
     environment, learner = Environment(20, 50, seed=seed), LinUCB()
     found = study(environment, learner, n_rounds, seed, watch=progress_bar)

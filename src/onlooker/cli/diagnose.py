@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.base.errors import InputError
 from onlooker.cli import options
 from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_logs, open_scan, print_assumptions
 from onlooker.cli.options import FILE, LEVEL
-from onlooker.errors import InputError
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
-    from onlooker.log import BanditLog
+    from onlooker.logs.log import BanditLog
 
 
 @click.command(short_help="Whether and since when the learner behind LOG has settled.")

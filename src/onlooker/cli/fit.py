@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from onlooker.base.errors import OnlookerWarning
 from onlooker.cli import options
 from onlooker.cli.console import check_target, print_json, progress_bar, say
 from onlooker.cli.opening import opened, print_assumptions
 from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_options
-from onlooker.errors import OnlookerWarning
 
 
 @click.command(short_help="What the learner behind LOG values, with intervals.")

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 from onlooker.cli.console import say
 from onlooker.cli.options import check_engine
-from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 
 if TYPE_CHECKING:
     from onlooker.clusters import RayParts
     from onlooker.formats import LogScan
     from onlooker.formats.opening import Opened
-    from onlooker.log import BanditLog
-    from onlooker.policy import LinearPolicy
+    from onlooker.logs.log import BanditLog
+    from onlooker.logs.policy import LinearPolicy
 
 FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
@@ -118,7 +118,7 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
         if value or (name == "position" and value is not None):
             found[name] = list(value) if isinstance(value, tuple) else value
     if isinstance(found.get("like"), str):
-        from onlooker.policy import LinearPolicy
+        from onlooker.logs.policy import LinearPolicy
 
         found["like"] = LinearPolicy.load(found["like"])
     return found
@@ -126,9 +126,9 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
 
 def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
     """Have a log encoded as those before it were, in place of options that say so again; what these say in vain."""
-    from onlooker.categories import Encoding, Growing
-    from onlooker.formats.compressed import LogFile
     from onlooker.formats.opening import find_format
+    from onlooker.formats.text_lines import LogFile
+    from onlooker.logs.categories import Encoding, Growing
 
     files = [path] if Path(path).exists() else sorted(glob.glob(path))  # noqa: PTH207  a pattern may be absolute
     if columns["like"] is not None or policy.feature_names is None or not files:

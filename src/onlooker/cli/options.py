@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from onlooker.checks import did_you_mean
-from onlooker.defaults import BURN_IN, L2
-from onlooker.errors import InputError
-from onlooker.memory_limit import as_bytes, memory_limited
+from onlooker.base.checks import did_you_mean
+from onlooker.base.defaults import BURN_IN, L2
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import as_bytes, memory_limited
 
 if TYPE_CHECKING:
-    from onlooker.learners import RidgeLearner
+    from onlooker.simulation.ridge import RidgeLearner
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -193,7 +193,7 @@ def as_burn_in(burn_in: str) -> str | int | float:
 
 def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
     """The learner that `--learner` and `--set` describe."""
-    from onlooker import learners
+    from onlooker.simulation import learners
 
     kind = getattr(learners, LEARNERS[name])
     known = [field for field in kind.__dataclass_fields__ if not field.startswith("_")]

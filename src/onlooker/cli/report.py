@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.base.defaults import BURN_IN, L2
+from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.cli import options
 from onlooker.cli.console import check_target, print_json, progress_bar, say
 from onlooker.cli.opening import flag, in_flags, open_logs, print_assumptions
 from onlooker.cli.options import FILE
-from onlooker.defaults import BURN_IN, L2
-from onlooker.errors import InputError, OnlookerWarning
 
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
-    from onlooker.log import BanditLog
+    from onlooker.logs.log import BanditLog
 
 
 @click.command(short_help="All that can be told of LOG, on one HTML page.")
@@ -44,10 +44,11 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     start = options.as_burn_in(burn_in)
     from dataclasses import asdict
 
+    from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
-    from onlooker.log_report import Input, Source, look_at, page_of, write_report
-    from onlooker.memory_limit import FITTING
-    from onlooker.survey import check_room
+    from onlooker.logs.parts_summary import check_room
+    from onlooker.report.log_findings import analyse
+    from onlooker.report.log_page import Input, Source, page_of, write_report
 
     # The hashes are of what was read.
     with UnchangedFiles([Path(log)]).checked():
@@ -68,7 +69,7 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     found = {}
     for name, rounds in logs.items():
         try:
-            found[name] = look_at(rounds, burn_in=start, l2=l2, watch=progress_bar)
+            found[name] = analyse(rounds, burn_in=start, l2=l2, watch=progress_bar)
         except InputError as error:
             raise InputError(f"{log}: {f'{by} {name}: ' if by is not None else ''}{error}") from error
     write_report(page_of(found, source), out)

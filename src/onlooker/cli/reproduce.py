@@ -100,7 +100,7 @@ def _workers_of(engine: str, address: str | None) -> WorkersOf:
 
 
 def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json: bool) -> None:
-    from onlooker.experiments.estimate import estimate
+    from onlooker.experiments.paper import estimate
 
     plan = estimate(paper, figure=figure, workers=workers)
     if as_json:

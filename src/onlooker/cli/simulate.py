@@ -35,12 +35,12 @@ def simulate(
     """
     import json
 
-    from onlooker import simulation
-    from onlooker.environment import Environment
-    from onlooker.files import write_text
+    from onlooker.base.files import write_text
+    from onlooker.evaluation.metrics import direction_error
     from onlooker.formats import write_log
     from onlooker.formats.registry import check_writable
-    from onlooker.metrics import direction_error
+    from onlooker.simulation import play as simulation
+    from onlooker.simulation.environment import Environment
 
     check_writable(out)
     check_target("--out", out)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onlooker.checks import counted
+from onlooker.base.checks import counted
+from onlooker.base.errors import InputError, OnlookerWarning
+from onlooker.base.text import one_line, shown
 from onlooker.cli import options
 from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
 from onlooker.cli.opening import like_before, open_log, open_scan, print_assumptions
 from onlooker.cli.options import FILE, LEVEL, Number, OneOf, words
-from onlooker.errors import InputError, OnlookerWarning
-from onlooker.one_line import one_line, shown
 
 if TYPE_CHECKING:
     from onlooker.observers import TrackingObserver
+    from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
-    from onlooker.tracking import Exploration
 
 _KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
 """Names on the command line, and the families behind them."""
@@ -78,8 +78,8 @@ def track(
         opened = open_log(log, columns) if memory_limit is None else open_scan(log, columns, memory_limit)
         rounds, assumed = opened.log, opened.assumed
         if state is not None:
-            from onlooker.memory_limit import STATE
-            from onlooker.survey import check_room
+            from onlooker.base.memory_limit import STATE
+            from onlooker.logs.parts_summary import check_room
 
             # Before the work, not after it.
             check_room(rounds, STATE)
@@ -138,7 +138,7 @@ def _repeats(counts: dict[str, int]) -> Iterator[str]:
 @contextmanager
 def _held(state: str | None) -> Iterator[None]:
     """Keep other processes from a state until what was read of it has been written back."""
-    from onlooker.lock import locked
+    from onlooker.base.lock import locked
 
     with ExitStack() as held:
         if state is not None:
@@ -168,7 +168,7 @@ def _observer(state: str | None, exploration: str | None, ridge: float | None) -
 
 
 def _parsed(text: str) -> str | Exploration:
-    from onlooker.tracking import FAMILIES
+    from onlooker.observers.tracking import FAMILIES
 
     if text == "auto":
         return text
@@ -184,7 +184,7 @@ def _parsed(text: str) -> str | Exploration:
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
-    from onlooker.plots.tracking import tracking_charts
+    from onlooker.report.plots.tracking import tracking_charts
 
     charts = tracking_charts(observer)
     if charts:
@@ -196,8 +196,8 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """The answer in words, the families, the direction."""
-    from onlooker.text_table import text_table
-    from onlooker.tracking_page import families_table
+    from onlooker.base.text_table import text_table
+    from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))
     if summary.settled_round is not None:

@@ -17,9 +17,21 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from onlooker.clusters.folders import remove_folder
-from onlooker.clusters.host import Host
-from onlooker.clusters.messages import Answered, Call, Closed, Event, Hire, Hired, Lost, Open, Opened, Request, one_line
+from onlooker.clusters.actor import Actor
+from onlooker.clusters.messages import (
+    Answered,
+    Call,
+    Closed,
+    Event,
+    Hire,
+    Hired,
+    Lost,
+    Open,
+    Opened,
+    Request,
+    one_line,
+    remove_folder,
+)
 
 _STORE_BYTES = 256 << 20
 """For results on their way, on a cluster of our own. Logs are never kept there."""
@@ -72,19 +84,19 @@ class Driver:
         """Start a worker; one that dies is not started again unless asked for."""
         import ray
 
-        worker = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_PULSE: 1})(Host)
+        worker = ray.remote(num_cpus=1, max_restarts=0, max_task_retries=0, concurrency_groups={_PULSE: 1})(Actor)
         actor = worker.remote(wanted.maker, str(Path.cwd()))
         # Whoever was in its place before is gone.
-        before = wanted.seat, wanted.life - 1
+        before = wanted.slot, wanted.life - 1
         self._actors.pop(before, None)
         self._asked.pop(before, None)
-        self._actors[wanted.seat, wanted.life] = actor
-        place = wanted.seat, wanted.life
+        self._actors[wanted.slot, wanted.life] = actor
+        place = wanted.slot, wanted.life
         self._when_done(actor.hello.remote(), place, lambda version: Hired(*place, version))
 
     def call(self, wanted: Call) -> None:
         """Send arguments to a worker."""
-        place = wanted.seat, wanted.life
+        place = wanted.slot, wanted.life
         answer = self._actors[place].call.remote(wanted.payload)
         self._when_done(answer, place, lambda payload: Answered(*place, wanted.number, payload))
 
@@ -139,7 +151,7 @@ def serve(connection: Connection) -> None:
                 driver.call(event)
             case _:
                 if isinstance(event, Hired):
-                    driver.ask((event.seat, event.life))
+                    driver.ask((event.slot, event.life))
                 # Nobody may be there to listen: that is noticed where requests are read.
                 with suppress(OSError):
                     connection.send(event)

@@ -16,10 +16,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Self
 
-from onlooker.clusters.folders import make_folder, remove_folder
-from onlooker.clusters.messages import Closed, Event, Open, Opened, Request
-from onlooker.errors import ClusterError, InputError
-from onlooker.threads import n_threads
+from onlooker.base.errors import ClusterError, InputError
+from onlooker.base.threads import n_threads
+from onlooker.clusters.messages import Closed, Event, Open, Opened, Request, make_folder, remove_folder
 
 OPEN_SECONDS = 60.0
 """How long a cluster may take to start or to be joined."""

@@ -2,9 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
-from onlooker.errors import OnlookerWarning
+from onlooker.base.errors import OnlookerWarning
+
+
+def make_folder() -> str:
+    """A folder that nobody else can look into, with a short name: sockets in it have at most some hundred characters.
+
+    Examples
+    --------
+    >>> folder = make_folder()
+    >>> remove_folder(folder)
+    >>> Path(folder).exists()
+    False
+    """
+    short = "/tmp" if os.access("/tmp", os.W_OK) else None  # noqa: S108 - mkdtemp makes a new one in it
+    return tempfile.mkdtemp(prefix="onlooker-", dir=short)
+
+
+def remove_folder(folder: str) -> None:
+    """Remove it; processes that are about to end may still write to it."""
+    for _ in range(30):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not Path(folder).exists():
+            return
+        time.sleep(0.1)
 
 
 @dataclass(frozen=True)
@@ -25,7 +53,7 @@ class Open:
 class Hire:
     """Start a worker."""
 
-    seat: int
+    slot: int
     """Its place among the workers."""
     life: int
     """Which one it is in that place, counted from 0: the next one has the next number."""
@@ -37,7 +65,7 @@ class Hire:
 class Call:
     """Have a worker do something."""
 
-    seat: int
+    slot: int
     """Which worker."""
     life: int
     """Which one in that place."""
@@ -59,7 +87,7 @@ class Opened:
 class Hired:
     """A worker has started."""
 
-    seat: int
+    slot: int
     life: int
     version: str
     """Its version of onlooker."""
@@ -69,7 +97,7 @@ class Hired:
 class Answered:
     """A worker has answered a call."""
 
-    seat: int
+    slot: int
     life: int
     number: int
     payload: bytes
@@ -80,7 +108,7 @@ class Answered:
 class Lost:
     """A worker has died, fell silent, or could not be started."""
 
-    seat: int
+    slot: int
     life: int
     why: str
     """In one line."""

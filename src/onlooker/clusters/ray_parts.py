@@ -4,18 +4,49 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from onlooker.categories import Categories
-from onlooker.checks import as_number, as_whole, counted
-from onlooker.clusters.crew import Crew, Done, Job
-from onlooker.clusters.keeper import Keeper, Span
+import numpy as np
+
+from onlooker.base.checks import as_number, as_whole, counted
+from onlooker.base.errors import ClusterError, InputError
+from onlooker.base.types import Index
 from onlooker.clusters.link import Link
-from onlooker.clusters.shares import packed, shares_of
-from onlooker.clusters.strides import stride_for
-from onlooker.errors import ClusterError, InputError
+from onlooker.clusters.part_store import PartStore, Span, packed, shares_of
+from onlooker.clusters.pool import Done, Job, Pool
 from onlooker.formats import LogScan
-from onlooker.parts import Result, Task
+from onlooker.logs.categories import Categories
+from onlooker.logs.log import BanditLog
+from onlooker.logs.parts import Parts, Result, Task
+
+
+@dataclass(frozen=True)
+class RowsByStride:
+    """Bytes of a row, and how many rows every `2**j`-th round of the log has in a part, for `j` below `levels`."""
+
+    levels: int
+
+    def __call__(self, part: BanditLog, first: int) -> tuple[int, Index]:
+        """Count the rows of a part that begins at round `first`."""
+        sizes, strides = part.n_arms, [1 << level for level in range(self.levels)]
+        rows = [int(sizes[-first % stride :: stride].sum()) for stride in strides]
+        return part.features.dtype.itemsize * part.n_features, np.array(rows)
+
+
+def stride_for(parts: Parts, n_rounds: int, n_bytes: int) -> int:
+    """Smallest power of 2 such that every so-many-th of the rounds take no more than `n_bytes`.
+
+    An `EvenSample` of that size would end with this stride, or with a larger one: begun with it, it gives the same.
+    """
+    width, total = 0, np.zeros(max(1, n_rounds.bit_length()), dtype=np.int64)
+    for row, rows in parts.run(RowsByStride(len(total))):
+        # Of parts in float32 and in float64 the narrower: a stride too small is mended by the sample.
+        width = min(width, row) if width else row
+        total += rows
+    fits = np.flatnonzero(total <= max(1, n_bytes // max(1, width)))
+    return 1 << int(fits[0] if len(fits) else len(total) - 1)
+
 
 DEADLINE = 900.0
 """Seconds that a pass may take, the first one with loading."""
@@ -36,7 +67,7 @@ class RayParts:
     address
         Of the cluster, as `HOST:PORT` or `auto`; a cluster of our own on this machine, unless said.
     workers
-        How many, each with a core; as many as the cluster has, or as `onlooker.threads.n_threads()` says.
+        How many, each with a core; as many as the cluster has, or as `onlooker.base.threads.n_threads()` says.
     deadline
         Seconds that a pass may take before it is given up with an error.
 
@@ -65,7 +96,7 @@ class RayParts:
         try:
             self._shares = dict(enumerate(shares_of(scan, self.link.workers)))
             homes: dict[Hashable, int] = {share: share for share in self._shares}
-            self._crew = Crew(self.link, packed(Keeper(scan)), len(self._shares), homes)
+            self._crew = Pool(self.link, packed(PartStore(scan)), len(self._shares), homes)
             self._parts = self._loaded()
         except BaseException:
             self.close()

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlooker import ragged
+from onlooker.base.p_values import normal_reach
+from onlooker.base.types import Matrix
 from onlooker.diagnosis.policies import FAST, Flags, Foretold, cross_foretell, imitate
-from onlooker.log import BanditLog
-from onlooker.p_values import normal_reach
-from onlooker.types import Matrix
+from onlooker.logs import ragged
+from onlooker.logs.log import BanditLog
 
 EARLY_PART = 0.3
 """The first and the last so much of the bins are compared, as in the paper."""

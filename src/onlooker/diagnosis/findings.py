@@ -1,18 +1,22 @@
-"""Everything that a verdict rests on, found in one go."""
+"""Findings as the values that a diagnosis holds: rounds of the log as it was given, blocks and tests."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
+from typing import Any
 
 import numpy as np
 
-from onlooker.diagnosis.bins import Diagnostics, find_diagnostics
+from onlooker.base.p_values import normal_reach
+from onlooker.base.types import Index
+from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
 from onlooker.diagnosis.change import Change, find_change
 from onlooker.diagnosis.policies import FAST, LATE, Foretold, cross_foretell, edges, imitate
 from onlooker.diagnosis.preference import Preference, find_preference
-from onlooker.diagnosis.settling import Settling, find_settling
-from onlooker.log import BanditLog
-from onlooker.types import Index
+from onlooker.diagnosis.result import Block, RoundEstimate, Test
+from onlooker.diagnosis.settling import LEAST_P, MATERIAL, Settling, find_settling
+from onlooker.logs.log import BanditLog
 
 BIN_ROUNDS_PER_DIRECTION, LEAST_BIN = 5, 20
 """A bin has at least so many rounds, for every direction and at all: shorter ones have no policy to speak of."""
@@ -80,3 +84,76 @@ def _earlier(log: BanditLog, preference: Preference, bins: int, level: float) ->
     fit = imitate(log.suffix(int(LATE * log.n_rounds)), tolerance=FAST)
     change = find_change(log, edges(log.n_rounds, used), fit, preference.spread, level)
     return change if change.found else None
+
+
+def round_of(log: BanditLog, found: Findings, place: int, low: int, high: int) -> RoundEstimate:
+    """In rounds of the log as it was given, from positions among those that offer a choice."""
+    last = len(found.rounds) - 1
+    places = [int(found.rounds[min(last, at)]) if at else 0 for at in (place, low, high)]
+    ids = [None if log.round_ids is None else _plain(log.round_ids[at]) for at in places]
+    return RoundEstimate(round=places[0], low=places[1], high=places[2], round_id=ids[0], low_id=ids[1], high_id=ids[2])
+
+
+def _plain(name: Any) -> str | int:
+    """An id as JSON can hold it: a whole number, or text."""
+    return int(name) if isinstance(name, (int, np.integer)) else str(name)
+
+
+def blocks_of(settling: Settling, rounds: Index, level: float) -> tuple[Block, ...]:
+    """How well the final policy fits, block by block, but for blocks that it cannot say anything about."""
+    reach = normal_reach(level) * settling.error
+    return tuple(
+        Block(
+            start=int(rounds[a]),
+            stop=int(rounds[b - 1]) + 1,
+            share=Estimate(share, share - half, share + half),
+            fitted=fitted,
+        )
+        for a, b, share, half, fitted in zip(
+            settling.bounds[:-1].tolist(),
+            settling.bounds[1:].tolist(),
+            settling.share.tolist(),
+            reach.tolist(),
+            settling.fitted.tolist(),
+            strict=True,
+        )
+        if not isnan(share)
+    )
+
+
+def tests_of(found: Findings) -> tuple[Test, ...]:
+    """The hypotheses behind a verdict."""
+    preference, settling, change = found.preference, found.settling, found.change
+    bins = len(found.diagnostics.bins)
+    rise = () if settling is None else (_rise(settling),)
+    return (
+        Test(
+            hypothesis="picks are uniform throughout",
+            statistic=preference.whole,
+            distribution=f"chi-square({preference.rank})",
+            p_value=preference.whole_p,
+        ),
+        Test(
+            hypothesis=f"picks are uniform in each of {bins} bins",
+            statistic=preference.binned,
+            distribution=f"chi-square({preference.freedom})",
+            p_value=preference.binned_p,
+        ),
+        *rise,
+        Test(
+            hypothesis=f"no bin is foretold better by its past than by its future, by more than {MATERIAL:.0%}",
+            statistic=change.z,
+            distribution="largest z",
+            p_value=change.p_value,
+        ),
+    )
+
+
+def _rise(settling: Settling) -> Test:
+    return Test(
+        hypothesis="the final policy fits early rounds as well as late ones",
+        statistic=settling.rise,
+        distribution="largest z",
+        p_value=settling.rise_p,
+        least_p=LEAST_P,
+    )

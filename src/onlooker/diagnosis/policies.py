@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker import ragged
-from onlooker.defaults import L2
-from onlooker.log import BanditLog
-from onlooker.newton import TOLERANCE, Fit, minimise
-from onlooker.policy import LinearPolicy
-from onlooker.softmax import SoftmaxObjective
-from onlooker.types import Index, Vector
+from onlooker.base.defaults import L2
+from onlooker.base.types import Index, Vector
+from onlooker.imitation.newton import TOLERANCE, Fit, minimise
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs import ragged
+from onlooker.logs.log import BanditLog
+from onlooker.logs.policy import LinearPolicy
 
 LATE = 0.7
 """The late policy learns from the rounds after this part of the log, as in the paper."""

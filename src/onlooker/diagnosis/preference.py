@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlooker.inverses import UNIDENTIFIED, Curvature
-from onlooker.log import BanditLog
-from onlooker.p_values import chi_square_p
-from onlooker.softmax import SoftmaxObjective
-from onlooker.types import Matrix
+from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature
+from onlooker.base.p_values import chi_square_p
+from onlooker.base.types import Matrix
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs.log import BanditLog
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

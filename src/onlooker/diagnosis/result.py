@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from onlooker.base.text_table import text_table
 from onlooker.diagnosis.bins import Bin, Estimate
-from onlooker.text_table import text_table
 
 SMALLEST = 1e-100
 """Smaller p-values are not reported: they are at the mercy of rounding."""

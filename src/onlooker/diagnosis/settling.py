@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.base.types import Index, Vector
 from onlooker.diagnosis.policies import Foretold
-from onlooker.types import Index, Vector
 
 MATERIAL = 0.1
 """A tenth of the foresight is what counts as a difference: smaller ones are real in a long log, but matter to nobody.

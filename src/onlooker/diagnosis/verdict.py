@@ -2,21 +2,93 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from onlooker.checks import as_level, as_whole, counted
+import numpy as np
+
+from onlooker.base.checks import as_level, as_whole, counted
+from onlooker.base.memory_limit import FITTING
+from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis.bins import Estimate, proportion
-from onlooker.diagnosis.choices import find_choices
-from onlooker.diagnosis.figures import blocks_of, round_of, tests_of
-from onlooker.diagnosis.findings import Findings, find_all, usable_bins
+from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
 from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, Verdict, p_words
 from onlooker.diagnosis.settling import LEAST_P
 from onlooker.diagnosis.words import drifting, exploring, no_preference, settled, unpredictable
-from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import FITTING
-from onlooker.parts import Parts
-from onlooker.survey import check_room, survey
+from onlooker.logs import ragged
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.parts import Parts
+from onlooker.logs.parts_summary import check_room, summarise_parts
+
+ROUNDING = 4.0
+"""Arms that differ by less than so many units in the last place do not differ."""
+
+NOTHING = 1e-9
+"""Nor do those that differ by less than this part of what is usual for the feature."""
+
+USUAL = (0.1, 10.0)
+"""Features whose arms usually differ by as much as this are left as they are.
+
+The penalty of the fits is the paper's, a fixed number: it suits features of about unit size, and the features of all
+simulated logs that verdicts were calibrated on lie well within. Others are brought to 1, so that units do not matter.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choices:
+    """What is left of a log to be looked at."""
+
+    log: BanditLog
+    """Rounds that offer arms which differ."""
+    rounds: Index
+    """Which rounds of the whole log those are."""
+    one_arm: int
+    """Rounds left out, as they offer a single arm."""
+    alike: int
+    """Rounds left out, as no feature differs between their arms."""
+
+
+def find_choices(log: BanditLog) -> Choices:
+    """Keep the rounds that offer a choice, and measure unusually large or small features in units of their own.
+
+    Examples
+    --------
+    >>> X = np.array([[[1.0], [0.0]], [[2.0], [2.0]], [[0.0], [3.0]]])
+    >>> found = find_choices(BanditLog.from_dense(1e-6 * X, chosen=[0, 0, 1]))
+    >>> found.rounds, found.alike, found.log.features.ravel()
+    (array([0, 2]), 1, array([0.5, 0. , 0. , 1.5]))
+    """
+    several = log.n_arms > 1
+    ranges = _ranges(log)
+    usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in ranges.T])
+    differs = (ranges > NOTHING * usual).any(axis=1)
+    rounds = np.flatnonzero(differs)
+    kept = log if len(rounds) == log.n_rounds else log[rounds]
+    scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
+    if (scale != 1).any():
+        # Divided as float64, which holds what float32 would round to nothing.
+        features = np.divide(kept.dense, scale, out=np.empty_like(kept.dense), casting="same_kind")
+        kept = kept.with_features(features, kept.feature_names)
+    return Choices(
+        log=kept,
+        rounds=rounds,
+        one_arm=int(np.count_nonzero(~several)),
+        alike=int(np.count_nonzero(several & ~differs)),
+    )
+
+
+def _ranges(log: BanditLog) -> Matrix:
+    """By how much every feature differs between the arms of every round, shape (N, d); rounding is no difference."""
+    ranges = np.zeros((log.n_rounds, log.n_features))
+    least = ROUNDING * float(np.finfo(log.features.dtype).eps)
+    for start, stop in ragged.blocks(log.offsets, log.n_features):
+        part = log[start:stop]
+        ends = (np.maximum, np.minimum)
+        high, low = (end.reduceat(part.dense, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
+        gap = high - low
+        ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
+    return ranges
+
 
 ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
@@ -45,9 +117,9 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
 
     Examples
     --------
-    >>> from onlooker.environment import Environment
-    >>> from onlooker.learners import LinUCB, UniformRandom
-    >>> from onlooker.simulation import simulate
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB, UniformRandom
+    >>> from onlooker.simulation.play import simulate
     >>> diagnose(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log).verdict
     'settled'
     >>> diagnose(simulate(Environment(5, 10), UniformRandom(), n_rounds=2000).log).verdict
@@ -58,7 +130,7 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     check_room(log, FITTING)
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
-    seen = survey(log)
+    seen = summarise_parts(log)
     diagnosis = _diagnosed(seen.sample, n_bins, level, stride=seen.stride)
     if seen.stride == 1:
         return diagnosis

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Self, cast
 
-from onlooker.clusters.crew import Crew, Done
-from onlooker.clusters.crew import Job as Call
+from onlooker.base.threads import n_threads
 from onlooker.clusters.link import Link
+from onlooker.clusters.pool import Done, Pool
+from onlooker.clusters.pool import Job as Call
 from onlooker.experiments.ledger import Job
 from onlooker.experiments.workers import Outcome, attempt
-from onlooker.threads import n_threads
 
 
 class ClusterWorkers:
@@ -26,7 +26,7 @@ class ClusterWorkers:
         self._maker = pickle.dumps(partial(attempt, pickle.dumps(function)))
         self._address, self._wanted = address, number
         self._link: Link | None = None
-        self._crew: Crew | None = None
+        self._crew: Pool | None = None
         self.number = n_threads() if number is None else number
         """How many there are; of a cluster's cores once it is joined."""
 
@@ -49,7 +49,7 @@ class ClusterWorkers:
         if self._crew is None:
             self._link = Link(self._address, self._wanted)
             self.number = self._link.workers
-            self._crew = Crew(self._link, self._maker, min(self.number, len(calls)))
+            self._crew = Pool(self._link, self._maker, min(self.number, len(calls)))
         for done in self._crew.run(list(calls), math.inf):
             yield _outcome(calls[done.job], done)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.base.types import Matrix, Vector
 from onlooker.experiments.claim import NEEDED, SIGNIFICANT, Claim, Verdict, known, too_few
 from onlooker.experiments.measurements import Row, Setting
 from onlooker.experiments.statistics import Estimate, mean, spearman
-from onlooker.types import Matrix, Vector
 
 PAPER = (Setting("LinUCB", 50, 200), 10_000)
 """Setting and number of rounds behind the paper's figures."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from onlooker.diagnosis.policies import LATE, edges, held_out_hits, imitate
-from onlooker.environment import Environment, Stream, generator
-from onlooker.learners import LinUCB
-from onlooker.log import BanditLog
-from onlooker.metrics import agreement
-from onlooker.simulation import simulate
+from onlooker.evaluation.metrics import agreement
+from onlooker.logs.log import BanditLog
+from onlooker.simulation.environment import Environment, Stream, generator
+from onlooker.simulation.learners import LinUCB
+from onlooker.simulation.play import simulate
 
 COLUMNS = ("learner", "d", "K", "N", "seed", "kind", "index", "start", "stop", "accuracy")
 """Of the diagnostics' table."""

@@ -12,20 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.burn_in import power_start
-from onlooker.defaults import L2
-from onlooker.environment import Environment
-from onlooker.errors import OnlookerWarning
+from onlooker.base.defaults import L2
+from onlooker.base.errors import OnlookerWarning
+from onlooker.base.types import Matrix
+from onlooker.evaluation.metrics import direction_error, predictive_regrets
 from onlooker.experiments.runner import Task, TaskProgress, run_tasks
-from onlooker.experiments.setting import TEST_ROUNDS
-from onlooker.held_out import HeldOut
-from onlooker.learners import Learner, RidgeLearner
-from onlooker.log import BanditLog
-from onlooker.metrics import direction_error, predictive_regrets
+from onlooker.imitation.burn_in import power_start
+from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.sweep import DEFAULT_ALPHAS, fit_suffixes
+from onlooker.logs.log import BanditLog
 from onlooker.observers import Observer
-from onlooker.simulation import Simulation, simulate
-from onlooker.sweep import DEFAULT_ALPHAS, fit_suffixes
-from onlooker.types import Matrix
+from onlooker.simulation.environment import Environment
+from onlooker.simulation.learners import LinTS, LinUCB
+from onlooker.simulation.play import Simulation, simulate
+from onlooker.simulation.ridge import Learner, RidgeLearner
+
+LEARNERS: Mapping[str, RidgeLearner] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
+"""The paper's, by the name that tables give them."""
+
+TEST_ROUNDS = 2000
+"""Fresh offers that predictive regret and risk are measured on."""
+
 
 COLUMNS = (
     "learner",
@@ -53,7 +60,7 @@ class Grid:
 
     Examples
     --------
-    >>> from onlooker.learners import LinUCB
+    >>> from onlooker.simulation.learners import LinUCB
     >>> grid = Grid(environments=[(5, 10)], learners={"LinUCB": LinUCB()}, horizons=[300], seeds=range(2))
     >>> rows = grid("LinUCB", d=5, K=10, seed=0)
     >>> [row["method"] for row in rows[:4]]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onlooker.documents import check_fits
-from onlooker.errors import InputError, OnlookerWarning
-from onlooker.files import remove_temporaries, write_text
-from onlooker.lock import locked
-from onlooker.one_line import one_line
+from onlooker.base.documents import check_fits
+from onlooker.base.errors import InputError, OnlookerWarning
+from onlooker.base.files import remove_temporaries, write_text
+from onlooker.base.lock import locked
+from onlooker.base.text import one_line
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"
 

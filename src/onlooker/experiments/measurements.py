@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.types import Matrix, Vector
+from onlooker.base.types import Matrix, Vector
 
 Row = Mapping[str, Any]
 """One row of a table: numbers as such or as written in CSV, where an empty cell is no value."""

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from onlooker.experiments import judges
+from onlooker.base.types import Matrix
+from onlooker.experiments import claim as judges
 from onlooker.experiments.claim import NEEDED, Claim, known, too_few, whole
 from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measurements, Setting
-from onlooker.types import Matrix
 
 _SHORT = {"predictive_regret": "regret", "direction_error": "error"}
 

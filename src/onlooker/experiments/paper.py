@@ -1,16 +1,19 @@
-"""The paper's experimental section as tasks: which cells there are, and how one is run."""
+"""What a reproduction would take, judged by one small cell."""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.base.threads import n_threads
 from onlooker.experiments.diagnostics import diagnostics_rows
 from onlooker.experiments.grid import Grid
 from onlooker.experiments.runner import Task
-from onlooker.learners import LinTS, LinUCB
 from onlooker.observers import TrackingObserver
+from onlooker.simulation.learners import LinTS, LinUCB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +91,36 @@ def _belongs(task: Task, figure: str) -> bool:
     name, _, panel = figure.partition("-")
     key = f"d{task.arguments['d']}-K{task.arguments['K']}"
     return name in {"figure1", "figure2"} and panel in {"", key}
+
+
+PROCESS_MB = 200.0
+"""An interpreter with the libraries that a cell needs."""
+
+CELL_MB = 0.05
+"""Largest file of a finished cell."""
+
+
+def estimate(paper: Paper, *, figure: str | None = None, workers: int | None = None) -> dict[str, Any]:
+    """Cells, minutes, memory and disk. Time is taken to grow with rounds x arms x features: right to a factor of two.
+
+    Examples
+    --------
+    >>> sorted(estimate(quick_paper(2)))
+    ['cells', 'disk_mb', 'memory_mb', 'minutes', 'workers']
+    """
+    tasks = paper.tasks(figure)
+    number = workers or n_threads()
+    probe = quick_paper(1).tasks()[0]
+    started = time.perf_counter()
+    quick_paper(1)(**probe.arguments)
+    pace = (time.perf_counter() - started) / probe.cost
+    # A small cell is mostly overhead: a value of a large one takes about an eighth of the time.
+    seconds = sum(task.cost * max(pace / 8, 1e-9) for task in tasks) / number
+    largest = max(paper.grid.horizons) * max(d * K for d, K in paper.grid.environments) * 4 / 1e6
+    return {
+        "cells": len(tasks),
+        "workers": number,
+        "minutes": seconds / 60,
+        "memory_mb": number * (PROCESS_MB + 1.3 * largest),
+        "disk_mb": math.ceil(len(tasks) * CELL_MB),
+    }

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from onlooker.base.files import write_text
+from onlooker.base.types import Vector
 from onlooker.experiments.diagnostic_claims import Trend, trends
 from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measurements, Row, Setting
 from onlooker.experiments.statistics import mean
 from onlooker.experiments.tables import write_csv
-from onlooker.files import write_text
-from onlooker.plots import Chart, Level, Series, sheet_png, sheet_svg
-from onlooker.plots.figure import y_values
-from onlooker.types import Vector
+from onlooker.report.plots import Chart, Level, Series, sheet_png, sheet_svg
+from onlooker.report.plots.figure import y_values
 
 _METHODS = {
     "learner": "learner",

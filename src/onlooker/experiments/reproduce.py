@@ -10,7 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from onlooker import __version__
+from onlooker.base.files import remove_temporaries, write_text
+from onlooker.base.version import __version__
 from onlooker.experiments import diagnostics, grid
 from onlooker.experiments.claim import Claim
 from onlooker.experiments.claims import claims, claims_json, claims_markdown
@@ -20,8 +21,7 @@ from onlooker.experiments.paper_page import paper_page
 from onlooker.experiments.runner import TaskProgress, run_tasks
 from onlooker.experiments.tables import write_csv
 from onlooker.experiments.workers import Workers, WorkersOf
-from onlooker.files import remove_temporaries, write_text
-from onlooker.report import render
+from onlooker.report.page import render
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 """Whose versions the provenance names."""

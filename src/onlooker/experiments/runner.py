@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onlooker.errors import InputError, OnlookerError
+from onlooker.base.errors import InputError, OnlookerError
 from onlooker.experiments.ledger import Job, as_json, open_ledger
 from onlooker.experiments.workers import Outcome, Workers, WorkersOf
 
@@ -67,7 +67,7 @@ def run_tasks(
     settings
         What makes this experiment this one: a folder made with other settings is refused.
     workers
-        How many, each with one thread; as many processes as `onlooker.threads.n_threads()` unless said.
+        How many, each with one thread; as many processes as `onlooker.base.threads.n_threads()` unless said.
     progress
         Told about every finished task.
     hire

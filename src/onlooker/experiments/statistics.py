@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.errors import InputError
-from onlooker.types import Vector
+from onlooker.base.errors import InputError
+from onlooker.base.types import Vector
 
 LEVEL = 0.95
 """Of every interval, two-sided."""

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 
-from onlooker.errors import InputError
-from onlooker.files import write_text
+from onlooker.base.errors import InputError
+from onlooker.base.files import write_text
 
 Cell = str | int | float | None
 """What a table holds: text, numbers, or nothing."""

@@ -18,9 +18,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, Protocol, Self
 
-from onlooker.errors import OnlookerError
+from onlooker.base.errors import OnlookerError
+from onlooker.base.threads import n_threads
 from onlooker.experiments.ledger import Job, as_json
-from onlooker.threads import n_threads
 
 ONE_THREAD = (
     "MKL_NUM_THREADS",

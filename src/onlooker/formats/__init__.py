@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from onlooker.errors import InputError
-from onlooker.files import atomic_file
+from onlooker.base.errors import InputError
+from onlooker.base.files import atomic_file
+from onlooker.base.text import one_line, shown
 from onlooker.formats.arrow_source import SupportsArrowStream
 from onlooker.formats.format import named
 from onlooker.formats.opening import BATCH_ROWS, open_log, open_logs, open_scan
 from onlooker.formats.registry import FORMATS, find_writer
 from onlooker.formats.scan import LogScan
-from onlooker.log import BanditLog, as_log
-from onlooker.one_line import one_line, shown
+from onlooker.logs.log import BanditLog, as_log
 
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 

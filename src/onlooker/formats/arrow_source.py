@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from onlooker.columns import Columns
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.text import one_line
 from onlooker.formats.format import TABLE, named
 from onlooker.formats.long import plain_text
-from onlooker.memory_limit import check_memory
-from onlooker.one_line import one_line
+from onlooker.logs.columns import Columns
 
 
 class SupportsArrowStream(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onlooker.encoding import place
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.logs.encoding import place
 
 _HEAD = 1000
 """Rows that decide whether a column of text was meant to hold numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.formats.sparse_rows import Columns, SparseRows
 
 _NUMBERS = {int, float}

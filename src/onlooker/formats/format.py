@@ -9,12 +9,12 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from onlooker.categories import Categories
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
-from onlooker.log import BanditLog
-from onlooker.one_line import one_line, shown
-from onlooker.types import Ids
+from onlooker.base.errors import InputError
+from onlooker.base.text import one_line, shown
+from onlooker.base.types import Ids
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.categories import Categories
+from onlooker.logs.log import BanditLog
 
 TABLE = "the table"
 """What messages call a table that is in no file."""

@@ -9,15 +9,15 @@ from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
-from onlooker import ragged
-from onlooker.columns import ROW_NUMBER, Columns, is_outcome
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError
+from onlooker.base.text import one_line
+from onlooker.base.types import Ids
 from onlooker.formats.format import Format, Scanned, named, split_log
-from onlooker.frames import Parts, encoding_of, parts_of_table
-from onlooker.log import BanditLog, feature_labels
-from onlooker.one_line import one_line
-from onlooker.types import Ids
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs import ragged
+from onlooker.logs.columns import ROW_NUMBER, Columns, is_outcome
+from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
+from onlooker.logs.log import BanditLog, feature_labels
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 """What the columns are called unless the reader is told otherwise."""
@@ -67,7 +67,7 @@ def long_format(
             raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
         return columns
 
-    def parts(file: Any, options: dict[str, Any]) -> Parts:
+    def parts(file: Any, options: dict[str, Any]) -> LogArrays:
         columns, found = wanted(options), opened(file)
         columns = with_arm(found.names, columns)
         columns.check(found.names)

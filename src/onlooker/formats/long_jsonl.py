@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from onlooker.columns import Columns
-from onlooker.encoding import is_number, place
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.base.json_input import NestedLines, parsed
+from onlooker.base.memory_limit import limit_in_force
+from onlooker.base.text import one_line
 from onlooker.formats import long
-from onlooker.formats.compressed import LogFile
-from onlooker.json_input import NestedLines, parsed
-from onlooker.log import BanditLog
-from onlooker.memory_limit import limit_in_force
-from onlooker.one_line import one_line
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.columns import Columns
+from onlooker.logs.encoding import is_number, place
+from onlooker.logs.log import BanditLog
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO
 
-from onlooker.columns import Columns, feature_columns, time_columns
+from onlooker.base.memory_limit import check_memory
 from onlooker.formats import long
-from onlooker.formats.compressed import LogFile
 from onlooker.formats.format import arrow_errors
+from onlooker.formats.nested_lists import open_parquet
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
-from onlooker.formats.row_groups import open_parquet
-from onlooker.frames import tell_times
-from onlooker.log import BanditLog
-from onlooker.memory_limit import check_memory
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.columns import Columns, feature_columns, time_columns
+from onlooker.logs.frames import tell_times
+from onlooker.logs.log import BanditLog
 
 _GROUP_VALUES = 1 << 21
 """Feature values in a row group: 16 MB, so that a part of a scan makes few of them."""

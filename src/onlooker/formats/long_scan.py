@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onlooker.categories import Categories, Encoding, Growing, as_categories
-from onlooker.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
-from onlooker.encoding import check_gaps, level_counts, tell_unseen
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.text import one_line
 from onlooker.formats.format import named
-from onlooker.formats.id_columns import IdKind
 from onlooker.formats.long import Source, check_text, with_arm
-from onlooker.frames import OnPicks, Parts, fallen_time, parts_of_table, scattered_round
-from onlooker.grouping import run_starts
-from onlooker.log import BanditLog
-from onlooker.memory_limit import check_memory
-from onlooker.moments import Counts, Falls, check_one_kind, tell_falls, tell_rounds
-from onlooker.one_line import one_line
+from onlooker.formats.long_csv import IdKind
+from onlooker.logs.categories import Categories, Encoding, Growing, as_categories
+from onlooker.logs.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
+from onlooker.logs.encoding import check_gaps, level_counts, tell_unseen
+from onlooker.logs.frames import LogArrays, OnPicks, fallen_time, parts_of_table, scattered_round
+from onlooker.logs.grouping import run_starts
+from onlooker.logs.log import BanditLog
+from onlooker.logs.timestamps import Counts, Falls, check_one_kind, tell_falls, tell_rounds
 
 _SURVEY_ROWS = 1 << 16
 _AHEAD = 1 << 24
@@ -79,7 +79,7 @@ class LongScan:
         return as_categories(self._encoding.categories, self.feature_names)
 
     def __iter__(self) -> Iterator[BanditLog]:
-        last: Parts | None = None
+        last: LogArrays | None = None
         # Told once, after the first time that all was seen.
         seen = None if self._told else OnPicks(self.n_features)
         for path, first_row, table in self._tables():
@@ -204,7 +204,7 @@ class LongScan:
             return len(table)
         return int(run_starts([column.combine_chunks()])[-1])
 
-    def _check_returns(self, last: Parts, table: Any, first_row: int) -> None:
+    def _check_returns(self, last: LogArrays, table: Any, first_row: int) -> None:
         """No round comes back, as far as the part before can tell."""
         import pyarrow.compute as pc
 
@@ -214,7 +214,7 @@ class LongScan:
             row = pc.index(table[self._columns.round], value=again).as_py()
             raise scattered_round(self._columns.round, first_row + row, again)
 
-    def _check_time(self, last: Parts, parts: Parts, first_row: int) -> None:
+    def _check_time(self, last: LogArrays, parts: LogArrays, first_row: int) -> None:
         if self._columns.order_by is None or parts.times is None or last.times is None:
             return
         check_one_kind(parts.times, last.times, self._columns.order_by)

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from onlooker.columns import check_columns, check_once
-from onlooker.formats import lists
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError
+from onlooker.base.json_input import parsed
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.types import Ids
+from onlooker.formats import nested_lists as lists
 from onlooker.formats.format import arrow_errors
-from onlooker.formats.nested_metadata import names_and_categories
+from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, assemble, open_parquet
 from onlooker.formats.parquet_headers import Footer
 from onlooker.formats.parquet_size import check_size, text_entries
-from onlooker.formats.row_groups import NestedColumns, Rounds, RowGroups, assemble, open_parquet
-from onlooker.log import BanditLog
-from onlooker.memory_limit import check_memory
-from onlooker.moments import as_times
-from onlooker.types import Ids
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.columns import check_columns, check_once
+from onlooker.logs.log import BanditLog
+from onlooker.logs.timestamps import as_times
+
+_VERSION = 1
+_KEY = b"onlooker"
+
+
+def metadata_of(log: BanditLog) -> dict[bytes, str]:
+    """What to write beside the columns."""
+    document: dict[str, Any] = {"format": _VERSION, "feature_names": log.feature_names}
+    if log.categories is not None:
+        document["categories"] = dict(log.categories)
+    return {_KEY: json.dumps(document)}
+
+
+def names_and_categories(metadata: dict[bytes, bytes]) -> tuple[list[str] | None, dict[str, list[str]] | None]:
+    """Names and levels that `metadata_of` gave; other people's files have none."""
+    if _KEY not in metadata:
+        return None, None
+    try:
+        document = parsed(metadata[_KEY])
+        version, names, categories = document["format"], document["feature_names"], document.get("categories")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputError("has damaged metadata under 'onlooker': write it again") from error
+    if version != _VERSION:
+        raise InputError(f"has format {str(version)[:20]!r}, this onlooker reads {_VERSION}: install a newer one")
+    lists = isinstance(categories, dict) and all(isinstance(levels, list) for levels in categories.values())
+    if not (names is None or isinstance(names, list)) or not (categories is None or lists):
+        raise InputError("has damaged metadata under 'onlooker': write it again")
+    return names, categories
 
 
 class NestedFile:

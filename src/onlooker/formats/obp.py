@@ -11,16 +11,16 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.columns import check_columns
-from onlooker.errors import InputError, SharedFeaturesWarning
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError, SharedFeaturesWarning
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.text import one_line
+from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
-from onlooker.log import BanditLog
-from onlooker.log_checks import as_names
-from onlooker.memory_limit import check_memory
-from onlooker.one_line import one_line
-from onlooker.types import Features, Ids, Index
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.checks import as_names
+from onlooker.logs.columns import check_columns
+from onlooker.logs.log import BanditLog
 
 _IDS = ("round_ids", "arm_ids", "feature_names")
 """What `write` adds to the arrays that obp knows."""

@@ -3,23 +3,184 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onlooker.categories import Encoded, Encoding, level_name
-from onlooker.columns import check_columns
-from onlooker.encoding import some
-from onlooker.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
+from onlooker.base.memory_limit import check_memory, limit_in_force
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.formats.format import Format, arrow_errors
-from onlooker.formats.open_bandit_items import ITEMS, Items, read_items
-from onlooker.formats.open_bandit_rounds import AFFINITY, read_rounds
 from onlooker.formats.sparse_rows import as_ids
-from onlooker.log import BanditLog
-from onlooker.memory_limit import check_memory
+from onlooker.formats.text_lines import LogFile
+from onlooker.logs.categories import Encoded, Encoding, level_name, level_order
+from onlooker.logs.columns import check_columns, check_once
+from onlooker.logs.encoding import is_number, some
+from onlooker.logs.log import BanditLog
+
+ITEMS = "item_context.csv"
+"""What the table of items is called."""
+_NUMBER = "item_feature_0"
+_LABELS = tuple(f"item_feature_{k}" for k in range(1, 100))
+"""Hashed, so they are categories even if a hash looks like a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """What can be recommended."""
+
+    ids: list[str]
+    """One per item, as the file has them."""
+    numbers: dict[str, Vector]
+    """Columns of numbers."""
+    labels: dict[str, list[str]]
+    """Columns of labels that differ between items."""
+
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels of every column of labels, the reference first."""
+        return {name: level_order(set(values)) for name, values in self.labels.items()}
+
+    def feature(self, column: str, level: str | None) -> Vector:
+        """Value of every item: a number, or 1 where the label is `level`."""
+        if level is None:
+            return self.numbers[column]
+        return np.array([float(label == level) for label in self.labels[column]])
+
+    def finer(self) -> list[str]:
+        """Columns of labels that only subdivide another: beside it, nothing could tell their weights from its own."""
+        found: list[str] = []
+        for name, own in self.labels.items():
+            others = [labels for other, labels in self.labels.items() if other != name and other not in found]
+            if any(len(set(zip(own, labels, strict=True))) == len(set(own)) for labels in others):
+                found.append(name)
+        return found
+
+
+def read_items(source: LogFile) -> Items:
+    """Read `item_context.csv`."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    types = {"item_id": pa.string(), _NUMBER: pa.float64()} | dict.fromkeys(_LABELS, pa.string())
+    with arrow_errors("CSV"), source.stream() as file:
+        reading = pc.ReadOptions(use_threads=limit_in_force() is None)
+        table = pc.read_csv(file, reading, convert_options=pc.ConvertOptions(column_types=types))
+        check_columns(table.column_names, {"item_id": "item_id"})
+        check_once([name for name in table.column_names if name in types])
+        check_memory(100 * table.num_rows * table.num_columns)
+        columns = {name: table[name].to_pylist() for name in table.column_names if name in types}
+    for name, values in columns.items():
+        _check_complete(values, name)
+    ids = columns.pop("item_id")
+    if not ids:
+        raise InputError("has no items: list what could be recommended")
+    for name, times in Counter(ids).items():
+        if times > 1:
+            raise InputError(f"has item {name!r} {'twice' if times == 2 else f'{times} times'}: leave all but one out")
+    numbers = {name: np.array(columns.pop(name)) for name in (_NUMBER,) if name in columns}
+    return Items(ids, numbers, {name: labels for name, labels in columns.items() if len(set(labels)) > 1})
+
+
+def _check_complete(values: list[Any], name: str) -> None:
+    for row, value in enumerate(values):
+        if value in {None, ""} or (isinstance(value, float) and not np.isfinite(value)):
+            raise InputError(f"column {name!r}, line {row + 2} is missing: fill it in")
+
+
+AFFINITY = "user-item_affinity"
+"""What the columns of affinities are called before the item's id, and the feature that they make."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What was recommended, round by round."""
+
+    chosen: Index
+    """Position of the pick among the items."""
+    affinity: Matrix | None
+    """Affinity of the round's user to every item, or None where the log has none."""
+    times: NDArray[Any] | None
+    """When, if that was asked for."""
+
+
+def read_rounds(source: LogFile, items: Items, position: int | None, order_by: str | None) -> Rounds:
+    """Read batch by batch: the rest of a log's many columns is never held."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    names = source.head().partition(b"\n")[0].decode(errors="replace").strip().replace('"', "").split(",")
+    affinities = [f"{AFFINITY}_{name}" for name in items.ids]
+    given = any(name.startswith(AFFINITY) for name in names)
+    wanted = ["item_id", *(affinities if given else ()), *(["position"] if position is not None else ())]
+    for name in wanted:
+        check_columns(names, {name: name})
+    if order_by is not None:
+        check_columns(names, {"order_by": order_by})
+        wanted.append(order_by)
+    asked = {*wanted}
+    check_once([name for name in names if name in asked])
+    types = {"item_id": pa.string(), "position": pa.int64()} | dict.fromkeys(affinities, pa.float64())
+    options = pc.ConvertOptions(include_columns=wanted, column_types=types)
+    chosen: list[Index] = []
+    affinity: list[Matrix] = []
+    times: list[NDArray[Any]] = []
+    line = 2
+    with source.stream() as file, pc.open_csv(file, convert_options=options) as batches:
+        for batch in batches:
+            kept = _kept(batch, wanted, position, line)
+            chosen.append(_picks(batch["item_id"], items.ids, line)[kept])
+            if given:
+                affinity.append(np.column_stack([batch[name].to_numpy()[kept] for name in affinities]))
+            if order_by is not None:
+                times.append(_times(batch[order_by], order_by)[kept])
+            line += len(batch)
+            check_memory(8 * sum(map(len, chosen)) * len(items.ids))
+    if not sum(map(len, chosen)):
+        which = "" if position is None else f" of position {position}"
+        raise InputError(f"has no rounds{which}: nothing was recommended")
+    return Rounds(
+        np.concatenate(chosen),
+        np.concatenate(affinity) if given else None,
+        None if order_by is None else np.concatenate(times),
+    )
+
+
+def _kept(batch: Any, wanted: Sequence[str], position: int | None, line: int) -> Index:
+    """Rows of the position that was asked for, every cell of them there."""
+    for name in wanted:
+        column = batch[name]
+        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        if gaps.any():
+            row = int(gaps.argmax())
+            raise InputError(f"column {name!r}, line {line + row} is missing: fill it in or leave the line out")
+    return np.arange(len(batch)) if position is None else np.flatnonzero(batch["position"].to_numpy() == position)
+
+
+def _picks(column: Any, ids: Sequence[str], line: int) -> Index:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    places = pc.index_in(column, value_set=pa.array(ids))
+    if places.null_count:
+        row = int(places.is_null().to_numpy(zero_copy_only=False).argmax())
+        item = column[row].as_py()[:40]
+        raise InputError(f"line {line + row} recommends item {item!r}, which {ITEMS} does not list: add it there")
+    return np.asarray(places.to_numpy(), dtype=np.int64)
+
+
+def _times(column: Any, name: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if not (pa.types.is_temporal(column.type) or is_number(column.type)):
+        raise InputError(f"column {name!r} holds {column.type}, not times: name a column of times, or none")
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
 
 
 def recognises(file: LogFile) -> bool:

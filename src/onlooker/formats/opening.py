@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from onlooker.checks import as_whole, counted
-from onlooker.columns import is_outcome
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
+from onlooker.base.checks import as_whole, counted
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import as_bytes, check_held, check_resident, memory_limited
 from onlooker.formats.format import TABLE, Format, named
 from onlooker.formats.long import Source, long_format
-from onlooker.formats.open_bandit_items import ITEMS
+from onlooker.formats.open_bandit import ITEMS
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
 from onlooker.formats.scan import LogScan, WholeFiles
+from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
-from onlooker.log import BanditLog
-from onlooker.memory_limit import as_bytes, check_held, check_resident, memory_limited
+from onlooker.logs.columns import is_outcome
+from onlooker.logs.log import BanditLog
 
 Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, BinaryIO
 
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError
+from onlooker.formats.text_lines import LogFile
 from onlooker.formats.thrift import MalformedError, read_struct
 
 _TEXT = "BYTE_ARRAY"

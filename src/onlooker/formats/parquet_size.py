@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from onlooker.errors import InputError
-from onlooker.formats.compressed import RATIO
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_memory, limit_in_force
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.parquet_headers import Footer, page_sizes
-from onlooker.memory_limit import check_memory, limit_in_force
+from onlooker.formats.text_lines import RATIO
 
 _FLOOR = 1 << 28
 """Bytes of values that any file may hold, however small it is."""

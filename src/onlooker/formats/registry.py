@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.formats import (
     long_csv,
     long_jsonl,

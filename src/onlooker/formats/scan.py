@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.categories import Categories
-from onlooker.checks import counted
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
+from onlooker.base.checks import counted
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import Room, check_held, memory_limited
+from onlooker.base.threads import ahead, ordered_map
 from onlooker.formats.format import TABLE, Format, Scanned, Stretch, named
+from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
-from onlooker.log import BanditLog, as_log
-from onlooker.memory_limit import Room, check_held, memory_limited
-from onlooker.parts import Result, Task
-from onlooker.survey import SAMPLE_BYTES
-from onlooker.threads import ahead, ordered_map
+from onlooker.logs.categories import Categories
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.parts import Result, Task
+from onlooker.logs.parts_summary import SAMPLE_BYTES
 
 
 class LogScan:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker import ragged
-from onlooker.categories import Encoded, Encoding
-from onlooker.columns import check_columns
-from onlooker.encoding import some
-from onlooker.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
+from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
+from onlooker.base.types import Index, Matrix
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
-from onlooker.log import BanditLog
-from onlooker.types import Index, Matrix
+from onlooker.logs import ragged
+from onlooker.logs.categories import Encoded, Encoding
+from onlooker.logs.columns import check_columns
+from onlooker.logs.encoding import some
+from onlooker.logs.log import BanditLog
 
 
 @dataclass(eq=False)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.categories import Categories, level_name, level_order
-from onlooker.errors import InputError, UnseenCategoryWarning
-from onlooker.memory_limit import check_memory
-from onlooker.types import Index
+from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.types import Index
+from onlooker.logs.categories import Categories, level_name, level_order
 
 _CELLS = 1 << 16
 """Cells and rows from one check of values and memory to the next."""

@@ -4,13 +4,246 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
+import os
+import threading
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TextIO, TypeVar, cast
 
-from onlooker.errors import InputError
-from onlooker.formats.compressed import LogFile
-from onlooker.memory_limit import check_memory
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_memory, limit_in_force
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+Found = TypeVar("Found")
+
+FLOOR, RATIO = 1 << 24, 200
+"""A file may grow to so many bytes, or to so many times what was read of it; tables of zeros shrink a hundredfold."""
+HEAD = 1 << 20
+"""Bytes at the beginning of a file that its format and its header are found by."""
+_AHEAD = 1 << 25
+"""Bytes of memory that may be taken between two looks at it: some blocks of text and what they become."""
+_MAGIC = b"\x1f\x8b"
+
+
+class LogFile:
+    """A file of a log. Within a block of `with` it is opened once, by Python or by Arrow, and stays open.
+
+    Outside of such a block every reader opens it for itself: a scan of a thousand files keeps none of them open.
+    Readers have places of their own in the file, so that several may read it at a time.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "log.csv.gz").write_bytes(gzip.compress(b"round,chosen"))
+    ...     with LogFile(Path(folder) / "log.csv.gz") as file:
+    ...         file.head(5), file.stream().read()
+    (b'round', b'round,chosen')
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        """Where it is; it may be a folder."""
+        self._blocks = 0
+        self._raw: _Raw | None = None
+        self._native: Any = None
+        self._found: dict[Callable[[LogFile], Any], Any] = {}
+
+    def __reduce__(self) -> tuple[type[LogFile], tuple[Path]]:
+        return LogFile, (self.path,)
+
+    def __enter__(self) -> Self:
+        self._blocks += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks -= 1
+        if self._blocks:
+            return
+        for handle in (self._raw, self._native):
+            if handle is not None:
+                handle.close()
+        self._raw = self._native = None
+        self._found.clear()
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
+
+    def once(self, find: Callable[[LogFile], Found]) -> Found:
+        """What `find` finds in the file; it is asked once for as long as the file is held open."""
+        if not self._blocks:
+            return find(self)
+        if find not in self._found:
+            self._found[find] = find(self)
+        return cast("Found", self._found[find])
+
+    def head(self, size: int = 1 << 16) -> bytes:
+        """The first bytes, decompressed: enough to tell what it is."""
+        return self.once(_first_bytes)[:size]
+
+    def stream(self) -> BinaryIO:
+        """All of it from the beginning; a file that begins as gzip files do is decompressed, whatever its name is."""
+        if self.once(_is_compressed):
+            self.once(_check_growth)
+            return cast("BinaryIO", io.BufferedReader(_Bounded(self.plain()), 1 << 18))
+        return cast("BinaryIO", io.BufferedReader(_Watched(self.plain()), 1 << 18))
+
+    def plain(self) -> _Reader:
+        """All of it as it is on disk."""
+        if not self._blocks:
+            return _Reader(_Raw(self.path), alone=True)
+        if self._raw is None:
+            self._raw = _Raw(self.path)
+        return _Reader(self._raw, alone=False)
+
+    @contextmanager
+    def for_arrow(self) -> Iterator[Any]:
+        """All of it for Arrow, which reads plain files in larger pieces than Python would hand to it."""
+        if limit_in_force() is not None or self.once(_is_compressed):
+            with self.stream() as stream:
+                yield stream
+            return
+        with self.native() as native:
+            yield native.get_stream(0, native.size())
+
+    @contextmanager
+    def native(self) -> Iterator[Any]:
+        """Arrow's own file, for what reads at places of its own, from any thread."""
+        if not self._blocks:
+            with arrow_file(self.path) as native:
+                yield native
+            return
+        if self._native is None:
+            self._native = arrow_file(self.path)
+        yield self._native
+
+
+def arrow_file(path: Path) -> Any:
+    """A file for Arrow, whatever bytes its name consists of: Arrow itself takes only names in UTF-8."""
+    import pyarrow as pa
+
+    return pa.OSFile(os.fsencode(path))
+
+
+def _first_bytes(file: LogFile) -> bytes:
+    with file.stream() as stream:
+        return stream.read(HEAD)
+
+
+def _is_compressed(file: LogFile) -> bool:
+    with file.plain() as plain:
+        return plain.read(2) == _MAGIC
+
+
+def _check_growth(file: LogFile) -> None:
+    """Refuse a bomb by its beginning: readers may take minutes to get as far as decompressing does in no time."""
+    with _Bounded(file.plain()) as unpacked:
+        left = FLOOR + 1
+        while left > 0 and (read := len(unpacked.read(min(left, 1 << 18)) or b"")):
+            left -= read
+
+
+class _Raw:
+    """An open file that several readers share."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = io.FileIO(path)
+        self._lock = threading.Lock()
+        self.close = self._file.close
+
+    def read_at(self, place: int, buffer: WriteableBuffer) -> int:
+        """Read from a place in the file."""
+        with self._lock:
+            self._file.seek(place)
+            return self._file.readinto(buffer) or 0
+
+    def size(self) -> int:
+        """Bytes in the file."""
+        return os.fstat(self._file.fileno()).st_size
+
+
+class _Reader(io.RawIOBase):
+    """Reads an open file from a place of its own; closes it where it reads it alone."""
+
+    def __init__(self, raw: _Raw, *, alone: bool) -> None:
+        self._raw, self._alone, self._place = raw, alone, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._place = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._raw.size()}[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = self._raw.read_at(self._place, buffer)
+        self._place += count
+        return count
+
+    def close(self) -> None:
+        if self._alone:
+            self._raw.close()
+        super().close()
+
+
+class _Watched(io.RawIOBase):
+    """A file that is read no further when memory is used up by what was made of it so far."""
+
+    def __init__(self, raw: _Reader) -> None:
+        self._raw = raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        check_memory(_AHEAD)
+        return self._fill(buffer)
+
+    def _fill(self, buffer: WriteableBuffer) -> int:
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Bounded(_Watched):
+    """A gzip file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
+
+    def __init__(self, raw: _Reader) -> None:
+        super().__init__(raw)
+        self._file = gzip.GzipFile(fileobj=cast("BinaryIO", raw), mode="rb")
+        self._read = 0
+
+    def _fill(self, buffer: WriteableBuffer) -> int:
+        try:
+            count = self._file.readinto(buffer)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"cannot be decompressed ({error}): compress it again") from error
+        self._read += count
+        if self._read > max(FLOOR, RATIO * self._raw.tell()):
+            raise InputError(
+                f"grows to more than {self._read / 1e6:,.0f} MB when decompressed, {RATIO} times what was read of it, "
+                "which is beyond any ordinary log: decompress it yourself if you trust it"
+            )
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
 
 LONGEST = 1 << 24
 """Bytes that a line may have; a longer one is no line of a log."""

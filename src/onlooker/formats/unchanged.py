@@ -18,10 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from onlooker.errors import InputError
-from onlooker.formats.open_bandit_items import ITEMS
-from onlooker.log import BanditLog
-from onlooker.one_line import shown
+from onlooker.base.errors import InputError
+from onlooker.base.text import shown
+from onlooker.formats.open_bandit import ITEMS
+from onlooker.logs.log import BanditLog
 
 _REMEDY = "an answer would mix two versions of it, so run this again when it is complete, or on a copy"
 _TICK = 0.02

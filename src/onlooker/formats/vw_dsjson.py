@@ -2,23 +2,129 @@
 
 from __future__ import annotations
 
+import json
+import math
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, BinaryIO
 
-from onlooker.categories import Encoded
-from onlooker.errors import InputError, SkippedLinesWarning
-from onlooker.formats.compressed import LogFile
+import numpy as np
+
+from onlooker.base.errors import InputError, SkippedLinesWarning
+from onlooker.base.json_input import parsed
+from onlooker.base.types import Index
 from onlooker.formats.dsjson_features import ObjectReader
-from onlooker.formats.dsjson_writing import write
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
-from onlooker.formats.text_lines import as_text, at_line, numbered_lines
-from onlooker.formats.times import falls, time_order
-from onlooker.json_input import parsed
-from onlooker.log import BanditLog
-from onlooker.moments import tell_falls
+from onlooker.formats.text_lines import LogFile, as_text, as_text_file, at_line, numbered_lines
+from onlooker.logs.categories import Encoded
+from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.logs.timestamps import microseconds, tell_falls
+
+
+def time_order(times: Sequence[tuple[int, Any]], name: str) -> Index:
+    """Order of the rounds by time, given as pairs of line and value: numbers, or ISO 8601; equal times stay in order.
+
+    Examples
+    --------
+    >>> time_order([(1, "2024-05-01T10:00:00.5Z"), (2, "2024-05-01T10:00:00Z")], "Timestamp")
+    array([1, 0])
+    """
+    keys = _known(times)
+    for place, (line, value) in enumerate(times):
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            keys[place] = value
+        if keys[place] is None:
+            raise InputError(
+                f"line {line} has {str(value)[:40]!r} as its {name!r}: it must be a number or a time such as "
+                "2024-05-01T10:00:00Z"
+            )
+        if isinstance(value, str) != isinstance(times[0][1], str):
+            raise InputError(
+                f"line {line} has {str(value)[:40]!r} as its {name!r}: it mixes numbers and times, use one"
+            )
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+
+
+def falls(times: Sequence[tuple[int, Any]]) -> bool:
+    """Whether times of ISO 8601, given as pairs of line and value, are out of order; others say nothing.
+
+    Examples
+    --------
+    >>> falls([(1, "2024-05-02"), (2, "2024-05-01")]), falls([(1, 2), (2, "2024-05-01")])
+    (True, False)
+    """
+    known = _known(times)
+    return None not in known and bool((np.diff(known) < 0).any())
+
+
+def _known(times: Sequence[tuple[int, Any]]) -> list[Any]:
+    """Microseconds since 1970, None for what is no time as text."""
+    import pyarrow as pa
+
+    texts = [value if isinstance(value, str) and value.isascii() else None for _, value in times]
+    known: list[Any] = microseconds(pa.array(texts, pa.large_string())).to_pylist()
+    return known
+
+
+def write(log: BanditLog, target: BinaryIO, *, compress: bool = False) -> None:
+    """Write every value so that it reads back exactly; zeros only in the first arm, which names the features.
+
+    The format wants a cost and probabilities. An observer knows neither: 0 and 1 stand in for them.
+    """
+    paths = _paths(feature_labels(log.feature_names, log.n_features))
+    with as_text_file(target, compress=compress) as file:
+        for t in range(log.n_rounds):
+            rows = log.arms(t).astype(float).tolist()
+            arms = [_arm(paths, row, zeros=t == 0 and k == 0) for k, row in enumerate(rows)]
+            if log.arm_ids is not None:
+                for arm, name in zip(arms, log.arm_ids[log.offsets[t] : log.offsets[t + 1]].tolist(), strict=True):
+                    arm["_tag"] = str(name)
+            event = _event(int(log.chosen[t]), arms)
+            if log.round_ids is not None:
+                event["EventId"] = str(log.round_ids[t])
+            json.dump(event, file, ensure_ascii=False, separators=(",", ":"))
+            file.write("\n")
+
+
+def _event(pick: int, arms: list[dict[str, Any]]) -> dict[str, Any]:
+    others = [k for k in range(len(arms)) if k != pick]
+    return {
+        "_label_cost": 0,
+        "_label_probability": 1,
+        "_label_Action": pick + 1,
+        "_labelIndex": pick,
+        "Version": "1",
+        "a": [pick + 1, *(k + 1 for k in others)],
+        "p": [1] + [0] * len(others),
+        "c": {"_multi": arms},
+    }
+
+
+def _arm(paths: Sequence[tuple[str, str]], row: Sequence[float], *, zeros: bool) -> dict[str, Any]:
+    arm: dict[str, Any] = {}
+    for (namespace, name), value in zip(paths, row, strict=True):
+        if value or zeros:
+            (arm.setdefault(namespace, {}) if namespace else arm)[name] = value
+    return arm
+
+
+def _paths(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Namespace, or nothing, and name of every feature."""
+    parted = [name.partition("^") for name in names]
+    runs = Counter(namespace for namespace, _ in groupby(parts[0] for parts in parted))
+    paths: list[tuple[str, str]] = []
+    for name, (namespace, _, rest) in zip(names, parted, strict=True):
+        if name.startswith("_"):
+            raise InputError(f"DSJSON cannot hold a feature called {name!r}: rename it without the leading underscore")
+        # Where an object would change the features' order or hide one, a key with the mark in it reads the same.
+        nested = namespace and rest and not rest.startswith("_") and runs[namespace] == 1 and namespace not in names
+        paths.append((namespace, rest) if nested else ("", name))
+    return paths
+
 
 _TIMESTAMP = "Timestamp"
 """Where events have their time."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onlooker.errors import InputError
+from onlooker.base.errors import InputError
 from onlooker.formats.sparse_rows import Columns, SparseRows
 from onlooker.formats.text_lines import as_text
 

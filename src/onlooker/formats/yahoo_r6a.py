@@ -9,15 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onlooker.columns import check_columns
-from onlooker.errors import InputError, SkippedLinesWarning
-from onlooker.formats.compressed import LogFile
+from onlooker.base.errors import InputError, SkippedLinesWarning
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.types import Index, Matrix
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
-from onlooker.formats.text_lines import as_text, at_line, numbered_lines
-from onlooker.log import BanditLog
-from onlooker.memory_limit import check_memory
-from onlooker.types import Index, Matrix
+from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines
+from onlooker.logs.columns import check_columns
+from onlooker.logs.log import BanditLog
 
 _FIRST = re.compile(rb"\d+ \S+ [01] \|user ")
 _NAMES = (b"1", b"2", b"3", b"4", b"5", b"6")

@@ -4,14 +4,14 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
 
 NEGLIGIBLE = 1e-12
 """Arms of a smaller share in their round's loss are left out of its curvature."""
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-_compiled = kept(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = cached_njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

@@ -4,11 +4,11 @@ from math import log, sqrt
 
 import numpy as np
 
+from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.beliefs import most_arms, weigh
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
 
-_compiled = kept(error_model="numpy")
+_compiled = cached_njit(error_model="numpy")
 
 
 @_compiled

@@ -10,13 +10,13 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
 
 FLUSH = -45.0
 """Scores this far below the round's best have probability below 3e-20: beyond double precision, so they are skipped."""
 
-_compiled = kept(error_model="numpy")
+_compiled = cached_njit(error_model="numpy")
 
 
 @_compiled

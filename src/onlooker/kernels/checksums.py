@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.kernels.kept import kept
+from onlooker.kernels.cached_njit import cached_njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _LEFT, _RIGHT = np.uint64(29), np.uint64(35)
 
 
-@kept()
+@cached_njit()
 def bits_checksum(words: NDArray[Any]) -> int:
     """Of unsigned integers, in their order: any change of one of them changes it.
 
@@ -30,7 +30,7 @@ def bits_checksum(words: NDArray[Any]) -> int:
     return int(_step(_step(_step(_step(np.uint64(len(words)), a), b), c), d))
 
 
-@kept(inline="always")
+@cached_njit(inline="always")
 def _step(total: Any, word: Any) -> Any:
     mixed = total ^ np.uint64(word)
     return ((mixed << _LEFT) | (mixed >> _RIGHT)) * _ODD

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix
+from onlooker.base.types import Features, Index, Matrix
+from onlooker.kernels.cached_njit import cached_njit
 
 LAST_DIGITS = 1e-12
 """What differs by less than this fraction of itself was meant to be the same."""
 
-_compiled = kept()
+_compiled = cached_njit()
 
 
 @_compiled

@@ -8,8 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
+
+
+# The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
+@cached_njit(fastmath={"reassoc", "contract"})
+def scale_rows(features: Features) -> None:
+    """Divide every row by `max(1, norm)`, in place."""
+    for row in range(features.shape[0]):
+        square = 0.0
+        for j in range(features.shape[1]):
+            value = np.float64(features[row, j])
+            square += value * value
+        if square > 1.0:
+            factor = features.dtype.type(1.0 / np.sqrt(square))
+            for j in range(features.shape[1]):
+                features[row, j] *= factor
+
 
 OPTIMISTIC, SAMPLING, SOFTMAX, MIXING = range(4)
 """How a round is decided; `choose` says what each rule reads."""
@@ -32,8 +48,8 @@ class State(NamedTuple):
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call. Features may be
 # float32, sums never are.
-_sums = kept(fastmath={"reassoc", "contract"})
-_compiled = kept()
+_sums = cached_njit(fastmath={"reassoc", "contract"})
+_compiled = cached_njit()
 
 
 @_sums

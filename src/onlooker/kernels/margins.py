@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
 
 LIVE = 128
 """Rivals of a pick that are looked at, the strongest first."""
@@ -69,8 +69,8 @@ class Scratch(NamedTuple):
     """How much of its variance is lost then."""
 
 
-_sums = kept(fastmath={"reassoc", "contract"})
-_compiled = kept()
+_sums = cached_njit(fastmath={"reassoc", "contract"})
+_compiled = cached_njit()
 
 
 @_sums

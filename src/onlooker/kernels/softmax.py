@@ -5,12 +5,38 @@ are compared with the pick (`x - x_pick`), which leaves the loss unchanged and k
 """
 
 from math import log
+from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from onlooker.kernels.kept import kept
-from onlooker.kernels.prefetching import prefetch
-from onlooker.types import Features, Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
+
+
+def _prefetch(_context: Any, array: Any, _position: Any) -> Any:
+    """Have the cache line that holds `array.flat[position]` loaded; a position that does not exist does no harm.
+
+    By itself, the processor foresees a stream of addresses only up to the end of a page.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [pointer, whole, whole, whole])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], shape)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), pointer)
+        to_read, soon, of_data = whole(0), whole(3), whole(1)
+        builder.call(call, [address, to_read, soon, of_data])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+
 
 FLUSH = -45.0
 """Scores this far below the round's best have probability below 3e-20: beyond double precision, so they are skipped."""
@@ -25,7 +51,7 @@ AHEAD, LINE = 8192, 64
 """Bytes between what is being scored and what is asked for meanwhile, and in a line of the cache."""
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
-_compiled = kept(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_compiled = cached_njit(error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
 
 @_compiled

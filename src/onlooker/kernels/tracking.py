@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.cached_njit import cached_njit
 from onlooker.kernels.margins import Belief, Model, all_arms, beats_all, fill_values, inner, room, same_row, times
-from onlooker.types import Features, Index, Matrix, Vector
 
 BINS = 10
 """Of the predicted probability, in the tally that checks it."""
 CHECKED = 4
 """At every so many choices the predicted probability is held against the pick."""
 
-_compiled = kept()
+_compiled = cached_njit()
 
 
 @_compiled

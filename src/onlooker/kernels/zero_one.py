@@ -9,12 +9,12 @@ from math import atan2, pi
 
 import numpy as np
 
-from onlooker.kernels.kept import kept
-from onlooker.types import Features, Index, Vector
+from onlooker.base.types import Features, Index, Vector
+from onlooker.kernels.cached_njit import cached_njit
 
 # The order of a sum is the compiler's, so that it can use wide registers; it is the same in every call.
 # No fused products: of parallel vectors the two halves of a cross product must cancel.
-_compiled = kept(error_model="numpy", fastmath={"reassoc", "nsz"})
+_compiled = cached_njit(error_model="numpy", fastmath={"reassoc", "nsz"})
 
 
 @_compiled

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from onlooker.errors import InputError, NotFittedError, OnlookerWarning
-from onlooker.log import BanditLog, as_log
-from onlooker.policy import Policy, as_linear
-from onlooker.types import Index, Vector
+from onlooker.base.errors import InputError, NotFittedError, OnlookerWarning
+from onlooker.base.types import Index, Vector
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.policy import Policy, as_linear
 
 
 class Observer:

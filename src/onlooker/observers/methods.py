@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from onlooker.checks import did_you_mean
-from onlooker.errors import InputError
+from onlooker.base.checks import did_you_mean
+from onlooker.base.errors import InputError
 from onlooker.observers.base import Observer
-from onlooker.observers.bayesian_icb import BayesianICB
-from onlooker.observers.block_imitation import BlockImitation
-from onlooker.observers.change_point import ChangePointImitation
-from onlooker.observers.ibcb import IBCB
-from onlooker.observers.nonparametric_icb import NonparametricICB
-from onlooker.observers.ranked_blocks import RankedBlocks
+from onlooker.observers.earlier.bayesian_icb import BayesianICB
+from onlooker.observers.earlier.block_imitation import BlockImitation
+from onlooker.observers.earlier.change_point import ChangePointImitation
+from onlooker.observers.earlier.ibcb import IBCB
+from onlooker.observers.earlier.nonparametric_icb import NonparametricICB
+from onlooker.observers.earlier.ranked_blocks import RankedBlocks
 from onlooker.observers.suffix_imitation import SuffixImitation
-from onlooker.observers.tracking import TrackingObserver
+from onlooker.observers.tracking_observer import TrackingObserver
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.checks import as_level
-from onlooker.p_values import normal_reach
-from onlooker.text_table import text_table
-from onlooker.types import Vector
+from onlooker.base.checks import as_level
+from onlooker.base.p_values import normal_reach
+from onlooker.base.text_table import text_table
+from onlooker.base.types import Vector
 
 NO_INTERVALS = "none"
 """In the place of a covariance: the loss has no intervals of the usual kind."""

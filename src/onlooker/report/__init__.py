@@ -1,6 +1,1 @@
-"""Values in, one self-contained HTML file out."""
-
-from onlooker.report.page import Page, Section, render
-from onlooker.report.table import Column, Table
-
-__all__ = ["Column", "Page", "Section", "Table", "render"]
+"""Values in, pictures and one self-contained HTML file out."""

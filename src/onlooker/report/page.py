@@ -7,9 +7,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from onlooker.plots import AnyChart, to_svg
-from onlooker.plots.palette import DARK, LIGHT
-from onlooker.plots.text import one_line, showable
+from onlooker.report.plots import AnyChart, to_svg
+from onlooker.report.plots.style import DARK, LIGHT, one_line, showable
 from onlooker.report.table import Table
 
 
@@ -61,8 +60,8 @@ def render(page: Page) -> str:
 
     Examples
     --------
-    >>> from onlooker.plots import burn_in_curves
-    >>> from onlooker.report import Column, Table
+    >>> from onlooker.report.plots import burn_in_curves
+    >>> from onlooker.report.table import Column, Table
     >>> charts = burn_in_curves(
     ...     [0.0, 0.5, 0.9, 1.0],
     ...     [0.076, 0.075, 0.060, 0.9],

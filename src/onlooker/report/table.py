@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from onlooker.errors import InputError
-from onlooker.plots import AnyChart
+from onlooker.base.errors import InputError
+from onlooker.report.plots import AnyChart
 
 Cell = str | float | bool | None
 

@@ -1,0 +1,120 @@
+"""Reading back what was saved as JSON and names its schema: a policy, a state. Nothing in it is run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from onlooker.base.errors import InputError
+from onlooker.base.json_input import parsed
+from onlooker.base.memory_limit import check_memory
+from onlooker.base.text import one_line, shown
+
+_CHUNK = 1 << 20
+_LETTERS = 4
+"""Bytes of memory for each of the file: read, decoded, and kept as values."""
+_ENTRY = 100
+"""Bytes of memory for each bracket, comma and colon: a list or an object around little, or a number."""
+
+
+def read_document(path: str | os.PathLike[str], schemas: Sequence[str], kind: str, *, writer: str) -> dict[str, Any]:
+    """Read a JSON object of one of these schemas; what would not fit into memory is refused before it is taken in."""
+    try:
+        check_fits(Path(path))
+        document = parsed(Path(path).read_bytes(), object_pairs_hook=_once)
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot be read ({one_line(error)}): check the path") from error
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
+    except ValueError as error:
+        raise InputError(f"{shown(path)}: is not a {kind}, its JSON does not parse ({one_line(error)})") from error
+    if not isinstance(document, dict) or document.get("schema") not in schemas:
+        known = " or ".join(map(repr, schemas))
+        raise InputError(f"{shown(path)}: is not a {kind} of schema {known}, as written by {writer}")
+    return document
+
+
+def sealed(document: dict[str, Any]) -> str:
+    """A document as JSON, with a digest of its content.
+
+    Examples
+    --------
+    >>> document = json.loads(sealed({"schema": "example/1", "rounds": 5}))
+    >>> check_seal(document)
+    >>> check_seal({**document, "rounds": 6})
+    Traceback (most recent call last):
+    onlooker.base.errors.InputError: the content was changed: its digest is another
+    """
+    return json.dumps({**document, "digest": _digest(document)}, allow_nan=False) + "\n"
+
+
+def check_seal(document: dict[str, Any]) -> None:
+    """Refuse a document whose digest is not that of its content."""
+    content = {name: value for name, value in document.items() if name != "digest"}
+    if document.get("digest") != _digest(content):
+        raise InputError("the content was changed: its digest is another")
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, allow_nan=False).encode()).hexdigest()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose every name stands there once: which of two was meant, nobody can say."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise ValueError(f"{one_line(twice, 40)!r} stands there twice")
+    return found
+
+
+@contextmanager
+def within(name: str) -> Iterator[None]:
+    """Say in which part of a document a value is wrong, whatever went wrong with it.
+
+    Examples
+    --------
+    >>> try:
+    ...     with within("monitor"), within("ridge"):
+    ...         float("wide")
+    ... except InputError as error:
+    ...     print(error)
+    monitor.ridge: could not convert string to float: 'wide'
+    """
+    try:
+        yield
+    except _PlaceError as error:
+        raise _PlaceError(f"{name}.{error.place}", error.reason) from error
+    except KeyError as error:
+        raise _PlaceError(f"{name}.{one_line(str(error.args[0]), 40)}", "is not there") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise _PlaceError(name, one_line(error)) from error
+
+
+class _PlaceError(InputError):
+    """What is wrong, and where in the document."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place, self.reason = place, reason
+
+
+def check_fits(path: Path) -> None:
+    """Refuse a file of JSON whose values would take more memory than there is, counted without making them."""
+    state = path.stat()
+    if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
+        raise InputError("is a device or a pipe: name a file")
+    size = state.st_size
+    check_memory(_LETTERS * size)
+    entries = 0
+    with open(path, "rb") as file:
+        while chunk := file.read(_CHUNK):
+            entries += sum(map(chunk.count, (b"[", b"{", b",", b":")))
+    check_memory(_LETTERS * size + _ENTRY * entries)

@@ -1,0 +1,83 @@
+"""How many threads to use, and mapping over blocks in a fixed order.
+
+Compiled kernels release the interpreter's lock, so plain threads run them side by side. Results come back in the order
+of the inputs: sums over them are the same for any number of threads.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
+from typing import TypeVar, cast
+
+from onlooker.base.errors import InputError
+
+Item = TypeVar("Item")
+_END = object()
+Result = TypeVar("Result")
+
+
+def n_threads() -> int:
+    """Threads to use: `ONLOOKER_THREADS` where it is set, else the cores that this process may run on."""
+    setting = os.environ.get("ONLOOKER_THREADS", "")
+    if setting:
+        if not setting.isdecimal() or int(setting) < 1:
+            raise InputError(f"ONLOOKER_THREADS is {setting!r}: set it to a whole number of at least 1, or unset it")
+        return int(setting)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ordered_map(
+    function: Callable[[Item], Result], items: Iterable[Item], *, per_thread: int = 3, most: int | None = None
+) -> Iterator[Result]:
+    """Apply `function` to every item on the threads that there are, results in order.
+
+    No more than `per_thread` items a thread, and `most` in all, are under way or waiting to be taken.
+
+    Examples
+    --------
+    >>> list(ordered_map(str.upper, ["a", "b", "c"]))
+    ['A', 'B', 'C']
+    """
+    source = iter(items)
+    head = list(islice(source, 2))
+    work = chain(head, source)
+    workers = n_threads()
+    at_once = per_thread * workers if most is None else min(most, per_thread * workers)
+    workers = min(workers, at_once)
+    if workers == 1 or len(head) < 2:
+        yield from map(function, work)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        pending: deque[Future[Result]] = deque()
+        try:
+            for item in work:
+                pending.append(pool.submit(function, item))
+                if len(pending) == at_once:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+def ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The same items, the next one made by a thread while the last one is worked on.
+
+    Examples
+    --------
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    source = iter(items)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, source, _END)
+        while (item := coming.result()) is not _END:
+            coming = reader.submit(next, source, _END)
+            yield cast("Item", item)
+            # Otherwise it would be held until the one after the next is there.
+            del item

@@ -1,0 +1,277 @@
+"""The imitation objective, wherever its rounds are: mean conditional softmax loss of the picks, plus a penalty.
+
+With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total` (a weight of
+two counts as two rounds):
+
+    value(theta) = 1/total * sum_t w_t [ log sum_a exp<x_a, theta> - <x_pick, theta> ] + l2/2 |theta|^2
+
+Rounds that offer one arm have no loss and no weight, so that adding some changes nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from onlooker.base.types import Index, Matrix, Vector
+from onlooker.logs.log import BanditLog
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Products of the windows inside some rows, and the rows at both ends that windows into other parts need.
+
+    Examples
+    --------
+    Rows in two parts give what they give in one:
+
+    >>> rows = np.random.default_rng(0).normal(size=(9, 2))
+    >>> parts = Windows.of(rows[:2], 4).joined(Windows.of(rows[2:], 4))
+    >>> bool(np.allclose(parts.products(), Windows.of(rows, 4).products()))
+    True
+    """
+
+    width: int
+    """Rows in a window."""
+    inside: Matrix
+    """Sum of `W W'` over the windows that lie inside, `W` the sum of a window's rows; shape (d, d)."""
+    head: Matrix
+    """The first `width - 1` rows, or all where there are fewer."""
+    tail: Matrix
+    """The last `width - 1` rows, or all where there are fewer."""
+
+    @classmethod
+    def of(cls, rows: Matrix, width: int, repeats: Index | None = None) -> Windows:
+        """Of rows that lie next to each other, each as often in a row as `repeats` says; once by default.
+
+        Windows that lie within the repeats of one row are all alike, so no row has to be repeated more than `width`
+        times.
+
+        >>> rows = np.random.default_rng(0).normal(size=(3, 2))
+        >>> short, long = Windows.of(rows, 3, np.array([2, 0, 50])), Windows.of(np.repeat(rows, [2, 0, 50], axis=0), 3)
+        >>> bool(np.allclose(short.products(), long.products()))
+        True
+        """
+        alike = np.zeros((rows.shape[1],) * 2)
+        if repeats is not None:
+            shown = np.minimum(repeats, width)
+            alike = width**2 * (rows.T @ ((repeats - shown)[:, None] * rows))
+            rows = np.repeat(rows, shown, axis=0)
+        edge = width - 1
+        # Copies: a few rows of them would keep all in memory.
+        head, tail = rows[:edge].copy(), rows[max(0, len(rows) - edge) :].copy()
+        return cls(width, alike + _products(rows, width), head, tail)
+
+    def joined(self, later: Windows) -> Windows:
+        """Of these rows and those that come after them."""
+        edge = self.width - 1
+        astride = _products(np.vstack([self.tail, later.head]), self.width)
+        head = self.head if len(self.head) == edge else np.vstack([self.head, later.head])[:edge]
+        tail = later.tail if len(later.tail) == edge else np.vstack([self.tail, later.tail])
+        return Windows(self.width, self.inside + astride + later.inside, head, tail[max(0, len(tail) - edge) :])
+
+    def products(self) -> Matrix:
+        """Sum of `W W'` over all windows, those that reach over the ends included."""
+        nothing = Windows.of(np.zeros((self.width - 1, self.head.shape[1])), self.width)
+        return nothing.joined(self).joined(nothing).inside
+
+
+def _products(rows: Matrix, width: int) -> Matrix:
+    """Sum of `W W'` over the windows of `width` rows; zero where there are fewer rows."""
+    running = np.vstack([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    sums = running[width:] - running[:-width]
+    return np.asarray(sums.T @ sums)
+
+
+FINE, FAIR, ROUGH = 1e-6, 1e-2, 1e-1
+"""Arms that together hold at most this share of a round's unpicked probability are left out of the Hessian.
+
+A fine one is for intervals, a fair one points the way to the minimum. The solver starts from a rough one and asks for
+as much more as its next step can use: `benchmarks/solver_constants.py` measures what that buys.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Point:
+    """The objective at one theta."""
+
+    theta: Vector
+    """Where it was evaluated, shape (d,)."""
+
+    value: float
+    """Mean loss plus penalty."""
+
+    gradient: Vector
+    """Shape (d,), penalty included."""
+
+    loss: float
+    """Mean loss without the penalty."""
+
+    explained: float
+    """Weight of the rounds whose pick scores strictly above every other arm."""
+
+    agreed: float
+    """Weight of the rounds whose pick is the first of the best: what the policy chooses."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CurvedPoint(Point):
+    """The objective at one theta, with its curvature."""
+
+    hessian: Matrix
+    """Shape (d, d), penalty included."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScatteredPoint(CurvedPoint):
+    """The objective at one theta, with its curvature and the scatter of the rounds."""
+
+    scatter: Matrix
+    """Sum of `W W'` over all windows of neighbouring rounds, `W` a window's sum of gradients; shape (d, d)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pass:
+    """What one pass over the rounds is to find, besides loss and gradient."""
+
+    theta: Vector
+    """Where to evaluate."""
+
+    share: float | None = None
+    """Arms left out of the Hessian (from `FINE` to `ROUGH`); None for no Hessian."""
+
+    width: int = 0
+    """Rounds in a window of neighbours; 0 for no scatter."""
+
+    mean: Vector | None = None
+    """Mean gradient, taken off every round's before they are summed over windows."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sums:
+    """What a pass found in some rounds; those of neighbouring stretches can be added."""
+
+    loss: float
+    """Weighted loss."""
+
+    gradient: Vector
+    """Of it, shape (d,)."""
+
+    upper: Matrix
+    """Upper triangle of its Hessian, shape (d, d); empty if that was not asked for."""
+
+    explained: float
+    """Weight of the rounds whose pick scores strictly above every other arm."""
+
+    agreed: float
+    """Weight of the rounds whose pick is the first of the best."""
+
+    windows: Windows | None = None
+    """Sums over windows of neighbouring rounds."""
+
+    def __add__(self, later: Sums) -> Sums:
+        joined = None if self.windows is None or later.windows is None else self.windows.joined(later.windows)
+        return Sums(
+            loss=self.loss + later.loss,
+            gradient=self.gradient + later.gradient,
+            upper=self.upper + later.upper,
+            explained=self.explained + later.explained,
+            agreed=self.agreed + later.agreed,
+            windows=joined,
+        )
+
+    def point(self, theta: Vector, total: float, l2: float) -> Point:
+        """The objective at `theta`, where this was found, of rounds whose weights sum to `total`."""
+        loss = self.loss / total
+        return Point(
+            theta=theta,
+            value=loss + 0.5 * l2 * float(theta @ theta),
+            gradient=self.gradient / total + l2 * theta,
+            loss=loss,
+            explained=self.explained,
+            agreed=self.agreed,
+        )
+
+    def curved_point(self, theta: Vector, total: float, l2: float) -> CurvedPoint:
+        """The same with its curvature."""
+        hessian = (self.upper + np.triu(self.upper, 1).T) / total + l2 * np.eye(len(theta))
+        return CurvedPoint(**vars(self.point(theta, total, l2)), hessian=hessian)
+
+
+class Objective(ABC):
+    """Mean conditional softmax loss of some rounds' picks, with an L2 penalty, wherever those rounds are kept."""
+
+    l2: float
+    """Strength of the penalty on the mean loss."""
+    n_features: int
+    """Number of features, d."""
+    feature_names: tuple[str, ...] | None
+    """One name per feature, or None."""
+    n_rounds: int
+    """Rounds that offer a choice, each as often as its weight says; rounded down."""
+    total: float
+    """Sum of their weights."""
+    n_one_arm: int
+    """Rounds that offer a single arm, counted in the same way: they are left out."""
+    null_loss: float
+    """Mean loss of picking uniformly at random."""
+
+    @abstractmethod
+    def run(self, wanted: Pass) -> Sums:
+        """Go over all rounds once."""
+
+    @abstractmethod
+    def sketch(self) -> Objective | None:
+        """About the same objective on fewer rounds, whose minimum is near; None where a sketch does not pay."""
+
+    @abstractmethod
+    def spread(self, *, full: bool) -> Matrix:
+        """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
+
+    @abstractmethod
+    def rounding(self) -> Vector:
+        """What rounding may add to a value of each feature, shape (d,)."""
+
+    @abstractmethod
+    def unpenalised(self) -> Objective:
+        """The same rounds without the penalty."""
+
+    @abstractmethod
+    def hardest(self, theta: Vector) -> BanditLog | None:
+        """Those rounds that theta explains least; None where that would be most of them."""
+
+    @property
+    @abstractmethod
+    def long(self) -> bool:
+        """Whether a pass takes so long that one more is worth avoiding."""
+
+    def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
+        """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""
+        return self.run(Pass(theta=theta, share=share)).curved_point(theta, self.total, self.l2)
+
+    def slope(self, theta: Vector) -> Point:
+        """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
+        return self.run(Pass(theta=theta)).point(theta, self.total, self.l2)
+
+    def scattered(self, at: Point, width: int) -> ScatteredPoint:
+        """Curvature and scatter at a point whose gradient is known, in one pass; windows hold `width` rounds."""
+        return self._scattered(at.theta, width, at.gradient - self.l2 * at.theta)
+
+    def at_minimum(self, theta: Vector, width: int) -> ScatteredPoint:
+        """The same at what is about the minimum: there the rounds' mean gradient is what the penalty holds against."""
+        return self._scattered(theta, width, -self.l2 * theta)
+
+    def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:
+        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean))
+        assert sums.windows is not None
+        curved = sums.curved_point(theta, self.total, self.l2)
+        return ScatteredPoint(**vars(curved), scatter=sums.windows.products())
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """Sums of neighbouring stretches, oldest first, as those of the whole."""
+    return reduce(Sums.__add__, parts)

@@ -1,0 +1,265 @@
+"""The imitation objective of a log in memory, block by block on all threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.base.checks import as_number
+from onlooker.base.errors import InputError
+from onlooker.base.threads import ordered_map
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.imitation.likelihood import explained_and_agreed, pick_likelihood
+from onlooker.imitation.objective import FINE, Objective, Pass, Point, Sums, Windows, added
+from onlooker.imitation.round_weights import as_weights
+from onlooker.logs import ragged
+from onlooker.logs.layouts import Layout
+from onlooker.logs.log import BanditLog
+
+BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
+"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through.
+
+Blocks of one size, 1 << 19 values, took 3% more processor seconds, and leave threads idle on short logs.
+"""
+
+ROWS_PER_FEATURE = 4
+"""A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it.
+
+It bounds the memory of fits with many features; tests/test_working_memory.py measures that.
+"""
+
+LONG = 1 << 22
+"""Feature values in a pass from which on sparing one is worth a curvature that is a step old.
+
+What this and the sketch's two constants buy is measured by `benchmarks/solver_constants.py`.
+"""
+
+SKETCH_STRIDE = 4
+"""A sketch looks at every so many rounds."""
+
+SKETCH_ROUNDS_PER_FEATURE = 3
+"""A sketch needs about this many rounds per feature to lead nearer to the minimum."""
+
+HARD_ROUNDS_PER_FEATURE = 10
+"""Rounds per feature that are called the hardest, if they hold no more values than a long log."""
+
+SPREAD_ROUNDS = 512
+"""A feature's spread within the rounds is first judged by about this many of them."""
+
+
+SMALLEST = 1e-140
+"""Sizes of features below this are refused: their squares times small probabilities would be no proper numbers."""
+_SCALE_ROWS = 1 << 12
+"""Rows by which the size of features is judged."""
+
+
+class SoftmaxObjective(Objective):
+    """Mean conditional softmax loss of a log's picks, with an L2 penalty.
+
+    Parameters
+    ----------
+    log
+        The rounds to explain; at least one of them offers a choice.
+    l2
+        Strength of the penalty on the mean loss.
+    weights
+        One non-negative weight per round; 1 by default. A weight of two counts as two rounds next to each other.
+    stride
+        Look at every `stride`-th round only: a cheap sketch of the same objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]], [[0.0], [2.0]]]), chosen=[0, 0])
+    >>> at_zero = SoftmaxObjective(log, l2=0.0).evaluate(np.zeros(1))
+    >>> round(at_zero.value, 6), at_zero.gradient
+    (0.693147, array([0.25]))
+    """
+
+    def __init__(self, log: BanditLog, *, l2: float, weights: ArrayLike | None = None, stride: int = 1) -> None:
+        self.log = log
+        self.l2 = as_number(l2, "l2", least=0.0)
+        self.stride = stride
+        given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
+        self._given, self.weights = given, _informative(log, given)
+        self.n_features, self.feature_names = log.n_features, log.feature_names
+        self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
+        used, sizes = self.weights[::stride], log.n_arms[::stride]
+        self.total = float(used.sum())
+        self.n_rounds = int(self.total)
+        self.n_one_arm = int(given[::stride][sizes == 1].sum())
+        if not used.any() and (sizes > 1).any():
+            raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
+        if not used.any():
+            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        self.null_loss = float(np.log(sizes) @ used / self.total)
+        _check_scale(log)
+
+    @property
+    def long(self) -> bool:
+        """Whether a pass takes so long that one more is worth avoiding."""
+        return self.log.features.size > LONG * self.stride
+
+    def run(self, wanted: Pass) -> Sums:
+        """Go over all rounds once."""
+        return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
+
+    def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
+        log, d = self.log, self.n_features
+        if isinstance(log.features, Layout):
+            sums, gradients = _scored_block(log, self.weights, slice(*bounds, self.stride), wanted)
+            return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
+        from onlooker.kernels.softmax import accumulate
+
+        size = 0 if wanted.share is None else d
+        gradient, upper = np.zeros(d), np.zeros((size, size))
+        gradients = np.empty((bounds[1] - bounds[0] if wanted.width else 0, d))
+        share = FINE if wanted.share is None else wanted.share
+        loss, explained, agreed = accumulate(
+            *(log.features, log.offsets, log.chosen, self.weights, *bounds),
+            *(self.stride, wanted.theta, share, gradient, upper, gradients),
+        )
+        sums = Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed)
+        return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
+
+    def _windows(self, bounds: tuple[int, int], wanted: Pass, gradients: Matrix) -> Windows:
+        weights = self.weights[slice(*bounds)]
+        counts = weights > 0
+        if wanted.mean is not None:
+            gradients -= wanted.mean
+        repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
+        return Windows.of(gradients[counts], wanted.width, repeats)
+
+    def sketch(self) -> SoftmaxObjective | None:
+        """Every so many of the rounds; None where they would be too few."""
+        stride = self.stride * SKETCH_STRIDE
+        if np.count_nonzero(self.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * self.n_features:
+            return None
+        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride)
+
+    def spread(self, *, full: bool) -> Matrix:
+        """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
+        stride = 1 if full else max(1, self.log.n_rounds // SPREAD_ROUNDS)
+        weights = (self.weights > 0).astype(np.float64)
+        if not weights[::stride].any():
+            stride = 1
+        sample = SoftmaxObjective(self.log, l2=0.0, weights=weights, stride=stride)
+        return sample.evaluate(np.zeros(self.n_features)).hessian
+
+    def rounding(self) -> Vector:
+        """What rounding may add to a value of each feature, shape (d,)."""
+        features = self.log.features
+        return np.asarray(8 * np.finfo(features.dtype).eps * _largest(features[:: max(1, len(features) // 10_000)]))
+
+    def unpenalised(self) -> Self:
+        """The same rounds without the penalty."""
+        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride)
+
+    def hardest(self, theta: Vector) -> BanditLog | None:
+        """Those rounds that theta explains least; None where that would be most of them."""
+        if 2 * HARD_ROUNDS_PER_FEATURE * self.n_features > np.count_nonzero(self.weights):
+            return None
+        losses = np.where(self.weights > 0, round_losses(self.log, theta), -1.0)
+        return self.log[hardest_places(self.log, losses, LONG)]
+
+    def without(self, whole: Point, dropped: SoftmaxObjective) -> Point:
+        """Value and gradient without the rounds of `dropped`, from those with them, reading only `dropped`."""
+        part = dropped.slope(whole.theta)
+        total = self.total - dropped.total
+        loss = (self.total * whole.loss - dropped.total * part.loss) / total
+        pull = self.l2 * whole.theta
+        gradient = self.total * (whole.gradient - pull) - dropped.total * (part.gradient - dropped.l2 * whole.theta)
+        return Point(
+            theta=whole.theta,
+            value=loss + 0.5 * float(pull @ whole.theta),
+            gradient=gradient / total + pull,
+            loss=loss,
+            explained=whole.explained - part.explained,
+            agreed=whole.agreed - part.agreed,
+        )
+
+
+def _scored_block(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
+    """The same for features of any layout, by way of the scores; and the rounds' gradients where windows need them."""
+    part, weight = log[rounds], weights[rounds]
+    rows, scores = part.features, part.features @ wanted.theta
+    assert isinstance(rows, Layout)
+    found, by_row = pick_likelihood(scores, part), np.repeat(weight, part.n_arms)
+    explained, agreed = explained_and_agreed(scores, part)
+    residuals = found.predicted - found.expected
+    upper = np.zeros((0, 0))
+    if wanted.share is not None:
+        means = rows.round_sums(found.predicted, part.offsets)
+        upper = np.triu(rows.cross(by_row * found.predicted) - means.cross(weight))
+    sums = Sums(
+        loss=float(weight @ found.losses),
+        gradient=rows.T @ (by_row * residuals),
+        upper=upper,
+        explained=float(weight @ explained),
+        agreed=float(weight @ agreed),
+    )
+    gradients = rows.round_sums(residuals, part.offsets).toarray() if wanted.width else np.zeros((0, 0))
+    return sums, gradients
+
+
+def round_losses(log: BanditLog, theta: Vector) -> Vector:
+    """Softmax loss of every round, shape (N,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog.from_dense(np.zeros((3, 4, 2)), chosen=[0, 1, 2])
+    >>> round_losses(log, np.ones(2)) - np.log(4)
+    array([0., 0., 0.])
+    """
+    if isinstance(log.features, Layout):
+        return pick_likelihood(log.features @ theta, log).losses
+    from onlooker.kernels import softmax as kernels
+
+    losses = np.empty(log.n_rounds)
+
+    def block(bounds: tuple[int, int]) -> None:
+        out = losses[bounds[0] : bounds[1]]
+        kernels.round_losses(log.dense, log.offsets, log.chosen, *bounds, theta, out)
+
+    for _ in ordered_map(block, _blocks(log)):
+        pass
+    return losses
+
+
+def hardest_places(log: BanditLog, losses: Vector, n_values: int) -> Index:
+    """Which rounds have the largest losses, in order: some per feature, and no more than hold so many values."""
+    worst = np.argsort(-losses, kind="stable")[: HARD_ROUNDS_PER_FEATURE * log.n_features]
+    return np.sort(worst[np.cumsum(log.n_arms[worst]) * log.n_features <= n_values])
+
+
+def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
+    """Ranges of rounds for a task each, whatever the number of threads."""
+    values, least = log.features.size // BLOCKS, ROWS_PER_FEATURE * log.n_features**2
+    by_row = -(-log.features.size // max(1, len(log.features)))
+    fewest, most = max(FEWEST_VALUES, least), max(MOST_VALUES, least)
+    return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
+
+
+def _informative(log: BanditLog, weights: Vector) -> Vector:
+    """Weights with zero for the rounds that offer one arm."""
+    return np.where(log.n_arms > 1, weights, 0.0)
+
+
+def _largest(rows: Features | Layout) -> Vector:
+    """Largest absolute value of every feature."""
+    return rows.absolute_largest() if isinstance(rows, Layout) else np.abs(rows).max(axis=0).astype(np.float64)
+
+
+def _check_scale(log: BanditLog) -> None:
+    """Refuse features that are so small that the curvature of the loss would vanish, as if they were all the same."""
+    largest = _largest(log.features[:_SCALE_ROWS])
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        name = log.feature_names[tiny[0]] if log.feature_names else f"x{tiny[0]}"
+        size = f"{largest[tiny[0]]:.3g} at most"
+        raise InputError(f"feature {name!r} is {size}, too small for double precision: put it on a larger scale")

@@ -1,0 +1,187 @@
+"""Categories: text columns as one-hot features, each level against the first.
+
+A set of one-hot features that names every level adds up to one in every row, so no choice could tell its weights from
+one another. The first level is the reference: it gets no feature, and the weights of the others say how much better
+than it they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from onlooker.base.errors import InputError
+
+Categories = Mapping[str, tuple[str, ...]]
+"""All levels of every category by its column, the reference first."""
+
+MOST_LEVELS = 32
+"""A text column with more levels is not taken for a category unless it is named."""
+
+
+class ReadOnlyCategories(Mapping[str, tuple[str, ...]]):
+    """Categories that cannot be changed but, unlike Python's own read-only mapping, can be pickled and copied.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> categories = ReadOnlyCategories({"colour": ("blue", "red")})
+    >>> pickle.loads(pickle.dumps(categories)) == categories == {"colour": ("blue", "red")}
+    True
+    """
+
+    __slots__ = ("_levels",)
+
+    def __init__(self, levels: Mapping[str, tuple[str, ...]]) -> None:
+        self._levels = dict(levels)
+
+    def __getitem__(self, column: str) -> tuple[str, ...]:
+        return self._levels[column]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._levels)
+
+    def __len__(self) -> int:
+        return len(self._levels)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ReadOnlyCategories, (self._levels,)
+
+    def __repr__(self) -> str:
+        return f"ReadOnlyCategories({self._levels})"
+
+
+class Encoded(Protocol):
+    """What a log and a policy know about their features."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature."""
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of the features that came from text."""
+
+
+def level_name(column: str, level: str) -> str:
+    """What the feature of a level is called.
+
+    Examples
+    --------
+    >>> level_name("colour", "red")
+    'colour=red'
+    """
+    return f"{column}={level}"
+
+
+def level_order(levels: Iterable[str]) -> tuple[str, ...]:
+    """Levels by their value where all of them are numbers, else as text.
+
+    Examples
+    --------
+    >>> level_order(["10", "9"]), level_order(["10", "9", "a"])
+    (('9', '10'), ('10', '9', 'a'))
+    """
+    known = sorted(levels)
+    try:
+        return tuple(sorted(known, key=float))
+    except ValueError:
+        return tuple(known)
+
+
+def as_categories(
+    categories: Mapping[str, Sequence[str]] | None, feature_names: Sequence[str] | None
+) -> Categories | None:
+    """Categories as a read-only mapping of tuples, each level but the first a feature; None if there are none.
+
+    Examples
+    --------
+    >>> as_categories({"colour": ["blue", "red"]}, ["price", "colour=red"])
+    ReadOnlyCategories({'colour': ('blue', 'red')})
+    """
+    if not categories:
+        return None
+    known = set(feature_names or ())
+    checked: dict[str, tuple[str, ...]] = {}
+    for column, levels in categories.items():
+        if isinstance(levels, str) or not all(isinstance(name, str) for name in (column, *levels)):
+            raise InputError("categories must map columns to their levels, all of them text")
+        if len(levels) < 2 or len(set(levels)) != len(levels):
+            raise InputError(f"category {column!r} has the levels {_some(levels)}: it needs two or more, all different")
+        absent = [name for level in levels[1:] if (name := level_name(column, level)) not in known]
+        if absent:
+            raise InputError(f"category {column!r} has no feature {absent[0]!r}: every level but the first needs one")
+        checked[column] = tuple(levels)
+    return ReadOnlyCategories(checked)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How columns become features: numbers as they are, categories one-hot.
+
+    Examples
+    --------
+    >>> encoding = Encoding(("price", "colour=red"), {"colour": ("blue", "red")})
+    >>> encoding.columns
+    ('price', 'colour')
+    """
+
+    feature_names: tuple[str, ...]
+    """One name per feature, in order."""
+    categories: Categories
+    """Levels of the columns that are categories."""
+
+    @classmethod
+    def of(cls, like: Encoded) -> Encoding:
+        """The encoding that a log or a policy was made with."""
+        if like.feature_names is None:
+            raise InputError(f"the {type(like).__name__} has no feature names, so nothing can be encoded like it")
+        return cls(like.feature_names, like.categories or {})
+
+    @classmethod
+    def of_columns(cls, columns: Iterable[str], categories: Categories) -> Encoding:
+        """Encode columns in this order, those that are categories one feature a level."""
+        names: list[str] = []
+        for column in columns:
+            levels = categories.get(column)
+            names += [column] if levels is None else [level_name(column, level) for level in levels[1:]]
+        return cls(tuple(names), categories)
+
+    def grown(self, levels: Mapping[str, Iterable[str]]) -> Encoding:
+        """The same with a feature more, after the others, for each of the `levels` by column that is not known.
+
+        Examples
+        --------
+        >>> Encoding(("colour=red",), {"colour": ("blue", "red")}).grown({"colour": ["red", "green"]}).feature_names
+        ('colour=red', 'colour=green')
+        """
+        new = {column: level_order({*found} - {*self.categories[column]}) for column, found in levels.items()}
+        names = [level_name(column, level) for column, found in new.items() for level in found]
+        categories = {column: (*known, *new.get(column, ())) for column, known in self.categories.items()}
+        return Encoding((*self.feature_names, *names), categories)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that are needed, each once, in the order of their first feature."""
+        return tuple(dict.fromkeys(column for column, _ in self.sources))
+
+    @property
+    def sources(self) -> tuple[tuple[str, str | None], ...]:
+        """Column of every feature, and the level that it stands for, or None for a number."""
+        levels = {
+            level_name(column, level): (column, level) for column, all_ in self.categories.items() for level in all_
+        }
+        return tuple(levels.get(name, (name, None)) for name in self.feature_names)
+
+
+@dataclass(frozen=True)
+class Growing:
+    """Encode as something was encoded, with a feature more for every level that it does not know."""
+
+    feature_names: tuple[str, ...] | None
+    categories: Categories | None
+
+
+def _some(levels: Sequence[str]) -> str:
+    return ", ".join(map(repr, levels[:5])) or "none"

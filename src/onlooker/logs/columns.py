@@ -1,0 +1,224 @@
+"""Columns of a long table: what each means, which of them are features, and what is said where that is not clear."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onlooker.base.checks import did_you_mean
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order
+from onlooker.logs.encoding import is_number, is_text, some
+from onlooker.logs.timestamps import may_be_time
+
+_REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
+_CHANCES = ("propensity", "propensity_score", "pscore", "prob", "probability", "action_prob", "action_probability")
+OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
+"""Columns that an observer does not see, in small letters, so they are no features unless asked for."""
+
+ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
+"""What pandas calls the row numbers that it saves with a table."""
+
+_AMOUNT = re.compile(r"\s*[+-]?(?:[$€£¥]\s*[+-]?[\d.,' ]+|[\d.,' ]+\s*[$€£¥%])\s*")
+"""A number with a currency or a per cent sign."""
+
+_GROUPED = re.compile(
+    r"\s*[+-]?(?:[1-9]\d{0,2}(?P<mark>[.,'\u2019 \u00a0\u202f])\d{3}(?P<more>(?:(?P=mark)\d{3})*)|\d{1,3})"
+    r"(?P<part>[.,]\d+)?\s*"
+)
+"""A number whose thousands may be apart."""
+
+MANY = 10_000
+"""Levels beyond which nobody counts them."""
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a column's name says that it holds rewards or propensities.
+
+    Examples
+    --------
+    >>> is_outcome("Reward"), is_outcome("price")
+    (True, False)
+    """
+    return name.strip().lower() in OUTCOMES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns of a long table mean what; see `BanditLog.from_frame`."""
+
+    round: str = "round"
+    """Id of the round that a row belongs to."""
+    chosen: str = "chosen"
+    """1 for the arm that was picked."""
+    arm: str | None = None
+    """Id of the arm."""
+    features: Sequence[str] | None = None
+    """Columns that describe the arm, or None for all others that can."""
+    order_by: str | None = None
+    """Time of the round."""
+    categories: Sequence[str] | None = None
+    """Columns that are categories even if they hold numbers."""
+    like: Encoded | None = None
+    """Encode as this was."""
+    decimal: str | None = None
+    """Decimal mark of a table that is text, a point or a comma."""
+    by: str | None = None
+    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
+
+    def __post_init__(self) -> None:
+        if self.decimal not in {None, ".", ","}:
+            raise InputError(f"option 'decimal' is {self.decimal!r}: pass '.' or ','")
+        for name in ("features", "categories"):
+            if isinstance(getattr(self, name), str):
+                raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
+        if self.like is not None and (self.features is not None or self.categories):
+            raise InputError("`like` says which features there are: leave `features` and `categories` out")
+
+    @property
+    def keys(self) -> list[str]:
+        """Columns that are no features."""
+        return [name for name in (self.round, self.chosen, self.arm, self.order_by, self.by) if name is not None]
+
+    @property
+    def named(self) -> list[str] | None:
+        """Columns of the features, where the user has said which."""
+        if self.like is not None:
+            return list(Encoding.of(self.like).columns)
+        if self.features is None:
+            return None
+        return list(dict.fromkeys([*self.features, *(self.categories or ())]))
+
+    def check(self, names: Sequence[str]) -> None:
+        """Every wanted column is there, once, and is wanted for one thing."""
+        wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
+        check_columns(names, wanted)
+        meaning = "like" if self.like is not None else "features"
+        for name in [*(self.categories or ()), *(self.named or ())]:
+            check_columns(names, {"categories" if name in (self.categories or ()) else meaning: name})
+            if name in self.keys:
+                raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
+        check_once(names)
+        doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
+        if doubled:
+            raise InputError(f"the features have {doubled[0]!r} twice: name it once")
+
+
+def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> None:
+    """Every wanted column is there; `wanted` maps what a column means to its name."""
+    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
+    hints = []
+    for meaning, name in missing.items():
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and all(part in names for part in parts):
+            raise InputError(f"the table has no column {name!r}: name {some(parts)} one by one")
+        # What nobody typed is not mistyped.
+        alike = [one for one in names if name in one.lower()] if name == meaning else names
+        hints.append(did_you_mean(name, alike))
+    if missing:
+        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
+        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
+        raise InputError(
+            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some(names)}; "
+            + " ".join(filter(None, hints))
+        )
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Refuse a table that has two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"the table has the column {name!r} twice: rename one of them")
+
+
+def check_plain(column: Any, name: str) -> None:
+    """Refuse a column, or a field of a schema, that holds lists or the like."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
+    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
+        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
+
+
+def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]]:
+    """Columns of an Arrow schema that may be features, and those of them that would be categories."""
+    chosen = set(columns.categories or ())
+    named = columns.named
+    if named is not None:
+        kinds = {name: schema.field(name).type for name in named}
+        return named, [name for name, kind in kinds.items() if name in chosen or is_text(kind)]
+    others = [field for field in schema if field.name in chosen or not _is_skipped(field.name, columns)]
+    text = {field.name: field.name in chosen or is_text(field.type) for field in others}
+    texts = [name for name, is_category in text.items() if is_category]
+    names = [field.name for field in others if text[field.name] or is_number(field.type)]
+    odd = [field.name for field in others if not (text[field.name] or is_number(field.type))]
+    if not names:
+        raise _no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
+    if odd:
+        what_to_do = "turn them into numbers, or sort by a time"
+        message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
+        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+    return names, texts
+
+
+def time_columns(schema: Any, columns: Columns) -> list[str]:
+    """Columns that may hold the rounds' times without anybody having said so."""
+    if columns.order_by is not None or columns.named is not None:
+        return []
+    chosen = columns.categories or ()
+    return [
+        field.name
+        for field in schema
+        if may_be_time(field.name, field.type) and field.name not in chosen and not _is_skipped(field.name, columns)
+    ]
+
+
+def _is_skipped(name: str, columns: Columns) -> bool:
+    return name in columns.keys or is_outcome(name) or ROW_NUMBER.fullmatch(name) is not None
+
+
+def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:
+    """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
+    categories = {*(columns.categories or ())}
+    for name, found in levels.items():
+        if name not in categories and (
+            (len(found) > MOST_LEVELS and all(map(_AMOUNT.fullmatch, found))) or _apart(found)
+        ):
+            raise InputError(
+                f"column {name!r} holds {next(iter(found))[:40]!r} and the like, which is text: "
+                "write plain numbers, or name it with `categories`"
+            )
+    wanted = {*(columns.named or ()), *categories}
+    many = {name: len(found) for name, found in levels.items() if len(found) > MOST_LEVELS and name not in wanted}
+    single = {name: None for name, found in levels.items() if len(found) == 1}
+    kept = [name for name in names if name not in many and name not in single]
+    if not kept:
+        raise _no_features(columns, [*many, *single])
+    told = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
+    told += [f"{name!r} (the same in every row)" for name in single]
+    if told:
+        shown = ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
+        message = f"not taken for features: {shown}; name those that matter as categories"
+        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+    return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})
+
+
+def _apart(levels: Mapping[str, int]) -> bool:
+    """Whether text is nothing but numbers, some of which have their thousands apart."""
+    if len(levels) < 3:
+        return False
+    found = [_GROUPED.fullmatch(level) for level in levels]
+    # A point or a comma alone may as well be that of a fraction.
+    return all(found) and any(
+        one is not None and one["mark"] and (one["part"] or one["more"] or one["mark"] not in ".,") for one in found
+    )
+
+
+def _no_features(columns: Columns, others: Sequence[str]) -> InputError:
+    found = f" (left out: {some(others)})" if others else ""
+    return InputError(f"the table has no feature besides {some(columns.keys)}{found}: name the features")

@@ -1,0 +1,283 @@
+"""From a long table, one row per offered arm, to the parts of a log."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.base.checks import did_you_mean
+from onlooker.base.errors import InputError, OnlyOnPicksWarning
+from onlooker.base.types import Features, Ids, Index
+from onlooker.logs.categories import Categories, Encoding, Growing
+from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns
+from onlooker.logs.encoding import check_complete, check_gaps, feature_rows, has_gap, level_counts, place, some
+from onlooker.logs.grouping import group_rounds, in_time, picks
+from onlooker.logs.ragged import blocks
+from onlooker.logs.timestamps import Falls, as_times, counts, tell_falls, tell_rounds
+
+
+def opened(frame: Any) -> tuple[Any, list[str]]:
+    """A table by the one interface that all of them have here, and the names of its columns."""
+    import narwhals as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+        names = table.columns
+    except TypeError as error:
+        raise InputError(f"a {type(frame).__name__} is not a table: pass pandas, polars or pyarrow") from error
+    except nw.exceptions.DuplicateError as error:
+        raise InputError("the table has two columns of the same name: rename one of them") from error
+    odd = next((name for name in names if not isinstance(name, str)), None)
+    if odd is not None:
+        raise InputError(f"the table has a column whose name, {odd!r}, is not text: rename it, or all by astype(str)")
+    return table, names
+
+
+def in_arrow(table: Any, names: Sequence[str]) -> Any:
+    """Some columns of an opened table as an Arrow table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table, names = opened(pa.table({"price": [9.0], "speed": [2.0]}))
+    >>> names, in_arrow(table, ["speed"]).column_names
+    (['price', 'speed'], ['speed'])
+    """
+    import pyarrow as pa
+
+    native = table.to_native()
+    if isinstance(native, pa.Table):
+        return native.select(list(names))
+    return pa.table({name: _column(table[name], name) for name in names})
+
+
+def _column(series: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    try:
+        return series.to_arrow()
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        values = series.to_list()
+        kinds = [str if isinstance(value, str) else float for value in values]
+        row = next((row for row, kind in enumerate(kinds) if kind is not kinds[0] and values[row] is not None), None)
+        if row is None:
+            raise InputError(f"column {name!r} holds what is neither numbers nor text: leave it out") from error
+        raise InputError(
+            f"column {name!r}, {place(row)} is {values[row]!r}, but the rows before it are of another kind: "
+            "make them all text or all numbers"
+        ) from error
+
+
+_SURPRISE = 20.0
+"""How improbable it is, as a logarithm, that a feature falls on picks alone by chance."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogArrays:
+    """What a log is made of, checked; see `BanditLog`."""
+
+    features: Features
+    offsets: Index
+    chosen: Index
+    feature_names: tuple[str, ...]
+    round_ids: Ids
+    arm_ids: Ids | None
+    categories: Categories | None
+    times: NDArray[Any] | None
+    """Time of every round, where there is one."""
+    by: Ids | None
+    """Which learner or restart each round belongs to, where that was asked for."""
+
+
+def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
+    """Take a table of pandas, polars or pyarrow apart."""
+    table = as_table(frame, columns)
+    return parts_of_table(table, columns, encoding_of(table, columns))
+
+
+def parts_of_table(
+    table: Any, columns: Columns, encoding: Encoding, *, first_row: int = 0, adjacent: bool = False
+) -> LogArrays:
+    """Take an Arrow table apart, as `encoding` says.
+
+    `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
+    be next to each other and rounds in order of time, and unseen levels have been told.
+    """
+    keys = {name: _plain(table[name]) for name in columns.keys}
+    for name, column in keys.items():
+        check_plain(column, name)
+        check_complete(column, name, first_row, part=adjacent)
+    apart = [columns.round] if columns.by is None else [columns.by, columns.round]
+    grouping = group_rounds([keys[name] for name in apart])
+    if adjacent and grouping.order is not None:
+        row = int(grouping.order[np.flatnonzero(np.diff(grouping.order) != 1)[0] + 1])
+        raise scattered_round(columns.round, first_row + row, keys[columns.round][row].as_py())
+    times = None
+    if columns.order_by is not None:
+        appeared = grouping
+        values = as_times(keys[columns.order_by].to_numpy(zero_copy_only=False), columns.order_by, first_row)
+        grouping, times = in_time(grouping, values, columns.order_by, first_row)
+        if adjacent and grouping is not appeared:
+            falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
+            raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
+    free = columns.like is None
+    rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
+    ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
+    parts = LogArrays(
+        features=grouping.in_order(rows),
+        offsets=grouping.offsets,
+        chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by),
+        feature_names=encoding.feature_names,
+        round_ids=ids,
+        arm_ids=None if columns.arm is None else grouping.in_order(keys[columns.arm].to_numpy(zero_copy_only=False)),
+        categories=encoding.categories or None,
+        times=times,
+        by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
+    )
+    if not adjacent:
+        if columns.order_by is None and _miscounted(parts):
+            tell_rounds(columns.round)
+        seen = OnPicks(len(parts.feature_names))
+        seen.see(parts)
+        seen.tell(parts.feature_names)
+    return parts
+
+
+def _miscounted(parts: LogArrays) -> bool:
+    """Whether rounds are numbered and out of order, those of each learner by themselves."""
+    ids = parts.round_ids
+    if ids.dtype.kind not in "iu" or not len(ids):
+        return False
+    starts = np.zeros(1, dtype=np.int64)
+    if parts.by is not None:
+        learner = np.unique(parts.by, return_inverse=True)[1]
+        order = np.argsort(learner, kind="stable")
+        ids, starts = ids[order], np.searchsorted(learner[order], np.arange(learner.max() + 1))
+    falls = np.append(False, ids[1:] < ids[:-1])
+    falls[starts] = False
+    rounds = np.diff(np.append(starts, len(ids)))
+    ends = [ufunc.reduceat(ids, starts).tolist() for ufunc in (np.minimum, np.maximum)]
+    fell = np.logical_or.reduceat(falls, starts).tolist()
+    return any(
+        down and counts(most - least, n) for down, least, most, n in zip(fell, *ends, rounds.tolist(), strict=True)
+    )
+
+
+class OnPicks:
+    """Features that differ from 0 in picked rows only, more often than chance would have it, seen part by part."""
+
+    def __init__(self, n_features: int) -> None:
+        self._others = np.zeros(n_features, dtype=np.int64)
+        self._surprise = np.zeros(n_features)
+
+    def see(self, parts: LogArrays) -> None:
+        """Look at some rounds."""
+        for start, stop in blocks(parts.offsets, parts.features.shape[1]):
+            offsets = parts.offsets[start : stop + 1]
+            rows = parts.features[offsets[0] : offsets[-1]]
+            picked = rows[offsets[:-1] - offsets[0] + parts.chosen[start:stop]] != 0
+            self._others += np.count_nonzero(rows, axis=0) - np.count_nonzero(picked, axis=0)
+            self._surprise += np.log(np.diff(offsets)) @ picked
+
+    def tell(self, names: Sequence[str]) -> None:
+        """Warn of them, by name."""
+        found = [names[j] for j in np.flatnonzero((self._others == 0) & (self._surprise > _SURPRISE)).tolist()]
+        if found:
+            what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
+            message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
+            warnings.warn(message, OnlyOnPicksWarning, stacklevel=3)
+
+
+def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
+    """What to say about a time that falls where it must not."""
+    remedy = "a scan cannot sort, so sort the file or read it whole"
+    return InputError(f"column {column!r}, {place(row)} is {time}, after {before}: {remedy}")
+
+
+def scattered_round(column: str, row: int, round: object) -> InputError:
+    """What to say about a round whose rows are not next to each other where they must be."""
+    remedy = "a scan needs the rows of a round next to each other, so sort the file or read it whole"
+    return InputError(f"column {column!r}, {place(row)} goes back to round {round!r}: {remedy}")
+
+
+def encoding_of(table: Any, columns: Columns) -> Encoding:
+    """How the columns of an Arrow table become features."""
+    if not len(table):
+        raise InputError("the table has no rows: nothing was offered")
+    if isinstance(columns.like, Growing):
+        known = Encoding.of(columns.like)
+        check_gaps(table, list(known.categories), free=False)
+        return known.grown({name: level_counts(table[name], name) for name in known.categories})
+    if columns.like is not None:
+        return Encoding.of(columns.like)
+    names, texts = feature_columns(table.schema, columns)
+    for key in columns.keys:
+        check_plain(table[key], key)
+        check_complete(table[key], key)
+    if any(has_gap(table[name]) for name in texts):
+        check_gaps(table, names)
+    found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
+    tell_times(table, columns)
+    return found
+
+
+def tell_times(table: Any, columns: Columns) -> None:
+    """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
+    names = time_columns(table.schema, columns)
+    keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
+    if not names:
+        return
+    for key, name in zip(keys, [name for name in (columns.by, columns.round) if name is not None], strict=True):
+        check_plain(key, name)
+    # Gaps in the ids are told when the rows are looked through.
+    if any(key.null_count for key in keys):
+        return
+    first = np.sort(group_rounds(keys).first)
+    stretches = [first]
+    if columns.by is not None:
+        codes = keys[0].take(first).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        stretches = [first[codes == code] for code in range(codes.max() + 1)]
+    tell_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
+
+
+def _falls(column: Any) -> bool:
+    seen = Falls()
+    seen.see(column)
+    return seen.found
+
+
+def as_table(frame: Any, columns: Columns) -> Any:
+    """A table of pandas, polars or pyarrow as an Arrow table of the columns that are needed."""
+    table, names = opened(frame)
+    columns.check(names)
+    named = columns.named
+    return in_arrow(table, names if named is None else list(dict.fromkeys([*columns.keys, *named])))
+
+
+def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
+    """Some columns of a table of pandas, polars or pyarrow as an Arrow table."""
+    table, names = opened(frame)
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise InputError(
+                f"the table has no column {name!r}, which is a feature: it has {some(names)}; {hint}".rstrip("; ")
+            )
+    return in_arrow(table, wanted)
+
+
+def _plain(column: Any) -> Any:
+    """A column as one Arrow array of its own values."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) and column.nbytes >= 1 << 31:
+        kind = pa.large_string()
+    if kind != column.type:
+        column = column.cast(kind)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

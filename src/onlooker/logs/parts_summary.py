@@ -1,0 +1,279 @@
+"""What one pass over a log in parts finds before anything is fitted: how much there is, and an even sample of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_work
+from onlooker.base.types import Features, Index, Vector
+from onlooker.logs.log import BanditLog
+from onlooker.logs.parts import Parts
+
+_MOVED_ROWS = 1 << 14
+"""Rows that are moved at a time when the sample is thinned."""
+
+
+class EvenSample:
+    """Every `stride`-th round of a log that comes in parts; the stride doubles whenever they would take too much room.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.arange(16.0).reshape(8, 2, 1), chosen=[0] * 8)
+    >>> sample = EvenSample(n_bytes=64)
+    >>> sample.add(log[:5], 0)
+    >>> sample.add(log[5:], 5)
+    >>> sample.stride, sample.log().features[::2, 0]
+    (2, array([ 0.,  4.,  8., 12.]))
+    """
+
+    def __init__(self, n_bytes: int, stride: int = 1) -> None:
+        self.stride = stride
+        """Distance between the rounds that are kept."""
+        self._n_bytes = n_bytes
+        self._rows: Features = np.empty((0, 1))
+        self._sizes: list[Index] = []
+        self._chosen: list[Index] = []
+        self._n_rows = 0
+        self._like: BanditLog | None = None
+
+    def add(self, rounds: BanditLog, first: int, stride: int = 1) -> None:
+        """Take the rounds `first`, `first + stride` and so on of the log, `first` a multiple of the stride."""
+        self._like = rounds[:0] if self._like is None else self._like
+        taken = self._taken(rounds, first, stride)
+        while not self._fits(taken):
+            self._thin()
+            taken = self._taken(rounds, first, stride)
+        stop = self._n_rows + len(taken.features)
+        self._rows[self._n_rows : stop] = taken.dense
+        self._n_rows = stop
+        self._sizes.append(taken.n_arms)
+        self._chosen.append(taken.chosen)
+
+    def log(self) -> BanditLog:
+        """What was kept, without ids; it shares the sample's memory."""
+        assert self._like is not None
+        return BanditLog(
+            self._rows[: self._n_rows],
+            np.concatenate([[0], *map(np.asarray, self._sizes)]).cumsum(),
+            np.concatenate(self._chosen),
+            feature_names=self._like.feature_names,
+            categories=self._like.categories,
+        )
+
+    def _taken(self, rounds: BanditLog, first: int, stride: int) -> BanditLog:
+        apart = self.stride // stride
+        return rounds if apart == 1 else rounds[(-(first // stride)) % apart :: apart]
+
+    def _fits(self, taken: BanditLog) -> bool:
+        """Whether the rounds fit in; room is made for them where thinning cannot."""
+        dtype = np.result_type(self._rows, taken.features) if self._n_rows else taken.features.dtype
+        room = max(1, self._n_bytes // (taken.n_features * dtype.itemsize))
+        kept = sum(map(len, self._sizes)) + taken.n_rounds
+        needed = self._n_rows + len(taken.features)
+        if needed > room and kept > 1:
+            return False
+        if needed > len(self._rows) or dtype != self._rows.dtype:
+            # Memory that is never written to is never taken.
+            rows: Features = np.empty((max(room, needed), taken.n_features), dtype=dtype)
+            rows[: self._n_rows] = self._rows[: self._n_rows]
+            self._rows = rows
+        return True
+
+    def _thin(self) -> None:
+        """Keep every second round, in place."""
+        self.stride *= 2
+        if not self._sizes:
+            return
+        sizes, chosen = np.concatenate(self._sizes), np.concatenate(self._chosen)
+        offsets = np.concatenate([[0], sizes.cumsum()])
+        starts, sizes = offsets[:-1][::2], sizes[::2]
+        ends = np.concatenate([[0], sizes.cumsum()])
+        source = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+        for begin in range(0, len(source), _MOVED_ROWS):
+            rows = source[begin : begin + _MOVED_ROWS]
+            self._rows[begin : begin + len(rows)] = self._rows[rows]
+        self._n_rows = len(source)
+        self._sizes, self._chosen = [sizes], [chosen[::2]]
+
+
+SAMPLE_BYTES = 1 << 27
+"""Memory that the features of a sample may take unless said otherwise."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """Parts that say how much of them may be gathered in memory."""
+
+    @property
+    def sample_bytes(self) -> int:
+        """Memory that the features of a sample may take."""
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """Parts that are worked on under a limit."""
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Peak memory in bytes that working on them may take, or None."""
+
+
+def check_room(log: BanditLog | Parts, matrices: int) -> None:
+    """Refuse a log of so many features that the work on it would break the limit; see `check_work`.
+
+    Examples
+    --------
+    >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
+    """
+    if isinstance(log, BanditLog):
+        check_work(log.n_features, matrices, held=8 * log.features.size)
+    elif isinstance(log, Bounded):
+        check_work(log.n_features, matrices, limit=log.memory_limit)
+
+
+@runtime_checkable
+class Distant(Protocol):
+    """Parts that can be counted sooner than sent."""
+
+    def stride_for(self, n_bytes: int) -> int:
+        """How far apart rounds must be to take no more than `n_bytes`: a power of 2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How much some rounds hold."""
+
+    n_rounds: int
+    """All of them."""
+    n_choices: int
+    """Those that offer two arms or more."""
+    log_arms: float
+    """Sum over the rounds of the logarithm of how many arms they offer."""
+
+    @classmethod
+    def of(cls, log: BanditLog) -> Counts:
+        """Count the rounds of a log."""
+        sizes = log.n_arms
+        return cls(
+            n_rounds=log.n_rounds,
+            n_choices=int(np.count_nonzero(sizes > 1)),
+            log_arms=float(np.log(sizes).sum()),
+        )
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            n_rounds=self.n_rounds + other.n_rounds,
+            n_choices=self.n_choices + other.n_choices,
+            log_arms=self.log_arms + other.log_arms,
+        )
+
+
+@dataclass(frozen=True)
+class CountRounds:
+    """Count the rounds of a part."""
+
+    def __call__(self, part: BanditLog, first: int) -> Counts:  # noqa: ARG002  the protocol's shape
+        """Count them."""
+        return Counts.of(part)
+
+
+@dataclass(frozen=True, eq=False)
+class PartSurvey:
+    """What a part holds."""
+
+    counts: Counts
+    """How much."""
+    largest: Vector
+    """Largest absolute value of each feature, shape (d,)."""
+    dtype: np.dtype[Any]
+    """Of the features."""
+    sampled: BanditLog
+    """Its rounds whose number is a multiple of the stride."""
+    sampled_first: int
+    """Number of the first of them."""
+
+
+@dataclass(frozen=True)
+class SurveyPart:
+    """PartsSummary a part, and take every `stride`-th round of the log."""
+
+    stride: int = 1
+
+    def __call__(self, part: BanditLog, first: int) -> PartSurvey:
+        """PartsSummary the part that begins at round `first`."""
+        skipped = -first % self.stride
+        taken = part if self.stride == 1 else part[skipped :: self.stride]
+        return PartSurvey(
+            counts=Counts.of(part),
+            largest=np.maximum(part.dense.max(axis=0), -part.dense.min(axis=0)).astype(np.float64),
+            dtype=part.features.dtype,
+            sampled=taken,
+            sampled_first=first + skipped,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PartsSummary:
+    """What a log in parts holds."""
+
+    firsts: Index
+    """First round of every part, and the number of rounds at the end; shape (parts + 1,)."""
+    counts: tuple[Counts, ...]
+    """Of every part."""
+    largest: Vector
+    """Largest absolute value of each feature, shape (d,)."""
+    dtype: np.dtype[Any]
+    """Of the features."""
+    sample: BanditLog
+    """Every `stride`-th round, without ids."""
+    stride: int
+    """1 where the sample is all of the log."""
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds, N."""
+        return int(self.firsts[-1])
+
+    def after(self, parts: Parts, start: int) -> Counts:
+        """How much the rounds from `start` on hold; only the part that `start` cuts is looked at again."""
+        place = int(np.searchsorted(self.firsts, start))
+        whole = self.counts[place:]
+        cut = () if self.firsts[place] == start else parts.run(CountRounds(), start, int(self.firsts[place]))
+        return sum([*cut, *whole], start=Counts(n_rounds=0, n_choices=0, log_arms=0.0))
+
+    def sample_after(self, start: int) -> BanditLog:
+        """The rounds of the sample from round `start` of the log on."""
+        return self.sample.suffix(min(self.sample.n_rounds, -(-start // self.stride)))
+
+
+def summarise_parts(parts: Parts, n_bytes: int = SAMPLE_BYTES, stride: int = 1) -> PartsSummary:
+    """Go over all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
+
+    A `stride` of more than 1, a power of 2, spares sending rounds that the sample would drop again.
+    """
+    if isinstance(parts, Limited):
+        n_bytes = parts.sample_bytes
+    if isinstance(parts, Distant):
+        stride = parts.stride_for(n_bytes)
+    sample = EvenSample(n_bytes, stride)
+    counts: list[Counts] = []
+    largest, dtype = np.zeros(parts.n_features), np.dtype(np.float32)
+    for part in parts.run(SurveyPart(stride)):
+        if part.sampled.n_rounds:
+            sample.add(part.sampled, part.sampled_first, stride)
+        counts.append(part.counts)
+        largest, dtype = np.maximum(largest, part.largest), np.result_type(dtype, part.dtype)
+    if not counts:
+        raise InputError("there are no rounds: nothing was offered")
+    return PartsSummary(
+        firsts=np.cumsum([0, *(part.n_rounds for part in counts)]),
+        counts=tuple(counts),
+        largest=largest,
+        dtype=dtype,
+        sample=sample.log(),
+        stride=sample.stride,
+    )

@@ -1,0 +1,273 @@
+"""A linear policy: score every offered arm by `<x, theta>`, choose the best."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlooker.base.documents import read_document
+from onlooker.base.errors import InputError
+from onlooker.base.files import write_text
+from onlooker.base.text import one_line, shown
+from onlooker.base.types import Index, Vector
+from onlooker.logs import ragged
+from onlooker.logs.categories import Categories, Encoding, as_categories
+from onlooker.logs.checks import as_names
+from onlooker.logs.encoding import feature_rows
+from onlooker.logs.frames import arrow_table
+from onlooker.logs.layouts import Layout
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.parts import Parts
+
+SCHEMA = "onlooker.policy/1"
+"""Written into every saved policy; a file with another one is refused."""
+
+_BEYOND = "has a score too large for double precision: put the features, or theta, on a smaller scale"
+
+
+class Policy(Protocol):
+    """What an observer recovers: it scores the arms on offer, and chooses the best."""
+
+    def scores(self, log: BanditLog) -> Vector:
+        """Score of every offered arm, one per row of the log."""
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round, shape (N,)."""
+
+    def probabilities(self, log: BanditLog) -> Vector:
+        """Softmax of the scores within every round, one per row of the log."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file in which nothing is run."""
+
+
+def as_linear(policy: Policy, needed_by: str) -> LinearPolicy:
+    """Refuse a policy that is not linear where its weights are needed."""
+    if not isinstance(policy, LinearPolicy):
+        raise InputError(f"{needed_by} needs a linear policy, and a {type(policy).__name__} is not")
+    return policy
+
+
+class LinearPolicy:
+    """Score `<x, theta>`; the first of equal best arms is chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog.from_dense(np.array([[[1.0, 0.0], [0.0, 1.0]]]), chosen=[0])
+    >>> policy = LinearPolicy([0.0, 2.0])
+    >>> policy.choose(log)
+    array([1])
+    >>> policy.probabilities(log).round(3)
+    array([0.119, 0.881])
+    """
+
+    __slots__ = ("categories", "feature_names", "theta")
+
+    theta: Vector
+    """Weight of each feature, shape (d,)."""
+    feature_names: tuple[str, ...] | None
+    """One name per weight, or None: then features are matched by position."""
+    categories: Categories | None
+    """Levels of every category by its column, the reference first, or None; see `BanditLog.from_frame`."""
+
+    def __init__(
+        self,
+        theta: ArrayLike,
+        feature_names: Sequence[str] | None = None,
+        categories: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        try:
+            weights = np.array(theta, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError("theta does not hold numbers: pass one weight per feature") from error
+        if weights.ndim != 1 or not len(weights):
+            raise InputError(f"theta has shape {weights.shape}: pass one weight per feature")
+        if not np.isfinite(weights).all():
+            raise InputError(f"theta[{np.flatnonzero(~np.isfinite(weights))[0]}] is not finite")
+        names = as_names(feature_names, len(weights))
+        weights.flags.writeable = False
+        object.__setattr__(self, "theta", weights)
+        object.__setattr__(self, "feature_names", names)
+        object.__setattr__(self, "categories", as_categories(categories, names))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a LinearPolicy is immutable: make a new one instead of setting {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a LinearPolicy is immutable: {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearPolicy, (self.theta, self.feature_names, self.categories)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LinearPolicy):
+            return NotImplemented
+        named = (self.feature_names, self.categories) == (other.feature_names, other.categories)
+        return named and np.array_equal(self.theta, other.theta)
+
+    def __hash__(self) -> int:
+        # Of the numbers, not of their bytes: 0.0 equals -0.0.
+        return hash((tuple(self.theta.tolist()), self.feature_names))
+
+    def __repr__(self) -> str:
+        return f"LinearPolicy({len(self.theta)} features, |theta| = {np.linalg.norm(self.theta):.4g})"
+
+    def scores(self, log: BanditLog) -> Vector:
+        """Score of every offered arm, one per row of `log.features`."""
+        theta = self.theta[self.positions(as_log(log, "a policy"))]
+        if isinstance(log.features, Layout):
+            return log.features @ theta
+        scores = np.empty(len(log.features))
+        for start, stop in ragged.blocks(log.offsets, log.n_features):
+            rows = slice(log.offsets[start], log.offsets[stop])
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores))[0])
+            t = int(np.searchsorted(log.offsets, row, side="right")) - 1
+            raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
+        return scores
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round, shape (N,)."""
+        return ragged.argmax(self.scores(log), log.offsets)
+
+    def probabilities(self, log: BanditLog) -> Vector:
+        """Softmax of the scores within every round, one per row of `log.features`."""
+        return ragged.softmax(self.scores(log), log.offsets)
+
+    def pick(self, offers: Any) -> int:
+        """Position of the best arm of one round, the first of equals.
+
+        `offers` has one row per arm: an array of shape (K, d), or a table (pandas, polars, pyarrow) with the columns
+        that the policy was learned from, which are encoded as they were then.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> policy = LinearPolicy([-1.0, 5.0], ["price", "colour=red"], {"colour": ["blue", "red"]})
+        >>> policy.pick(pa.table({"colour": ["blue", "red", "blue"], "price": [9.0, 13.0, 7.5]}))
+        2
+        """
+        rows = self._encoded(offers)
+        if rows.ndim != 2 or rows.shape[1] != len(self.theta):
+            raise InputError(
+                f"the offers have shape {rows.shape}: pass one row per arm, {len(self.theta)} features each"
+            )
+        if not len(rows):
+            raise InputError("no arm is on offer: there is nothing to pick")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = rows.astype(np.float64, copy=False) @ self.theta
+        if not np.isfinite(scores).all():
+            arm = int(np.flatnonzero(~np.isfinite(scores))[0])
+            known = bool(np.isfinite(rows[arm]).all())
+            raise InputError(f"arm {arm} {_BEYOND if known else 'has a missing or infinite feature: fill it in'}")
+        return int(np.argmax(scores))
+
+    def _encoded(self, offers: Any) -> NDArray[Any]:
+        """Offers as rows of features."""
+        if isinstance(offers, np.ndarray | list | tuple):
+            try:
+                return np.asarray(offers, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError("the offers do not hold numbers: pass a table to encode text") from error
+        encoding = Encoding.of(self)
+        return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
+
+    def positions(self, log: BanditLog | Parts) -> Index:
+        """Where theta has each of the log's features: by name where both have names, else by position."""
+        if self.feature_names is not None and log.feature_names is not None:
+            where = {name: position for position, name in enumerate(self.feature_names)}
+            absent = [name for name in self.feature_names if name not in log.feature_names]
+            unknown = [name for name in log.feature_names if name not in where]
+            if absent or unknown:
+                raise InputError(
+                    "the policy and the log have different features: "
+                    + "; ".join(
+                        part
+                        for part in (
+                            f"the log lacks {absent[:5]}" if absent else "",
+                            f"the policy does not know {unknown[:5]}" if unknown else "",
+                        )
+                        if part
+                    )
+                )
+            return np.array([where[name] for name in log.feature_names], dtype=np.int64)
+        if len(self.theta) != log.n_features:
+            raise InputError(f"the policy has {len(self.theta)} features, but the log has {log.n_features}")
+        return np.arange(log.n_features)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy as JSON; `load` gives back exactly the same numbers.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     policy = LinearPolicy([0.1, 0.2], feature_names=["price", "speed"])
+        ...     policy.save(f"{folder}/policy.json")
+        ...     LinearPolicy.load(f"{folder}/policy.json") == policy
+        True
+        """
+        save_weights(path, SCHEMA, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
+        """Read a policy that `save` wrote. Nothing in the file is run."""
+        return load_weights(path, SCHEMA, cls)
+
+
+class Weighted(Policy, Protocol):
+    """A policy that is its weights, with the names and categories of the features."""
+
+    theta: Vector
+    feature_names: tuple[str, ...] | None
+    categories: Categories | None
+
+
+W = TypeVar("W")
+
+
+def save_weights(path: str | os.PathLike[str], schema: str, policy: Weighted) -> None:
+    """Write a policy's weights, names and categories as JSON."""
+    names = None if policy.feature_names is None else list(policy.feature_names)
+    document: dict[str, Any] = {"schema": schema, "theta": policy.theta.tolist(), "feature_names": names}
+    if policy.categories is not None:
+        document["categories"] = dict(policy.categories)
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def load_weights(path: str | os.PathLike[str], schema: str, policy: Callable[[Any, Any, Any], W]) -> W:
+    """Make a policy of what `save_weights` wrote."""
+    document = read_document(path, [schema], "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
+    names, categories = document.get("feature_names"), document.get("categories")
+    try:
+        theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
+        known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+        return policy(theta, known, None if categories is None else _levels(categories))
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+
+
+def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> list[Any]:
+    """What was saved under a name: a list whose every entry is of one of these kinds."""
+    if not isinstance(values, list):
+        raise InputError(f"{name!r} must be a list of {wanted}")
+    for place, value in enumerate(values):
+        # By its own type: true is no number here.
+        if type(value) not in kinds:
+            raise InputError(f"{name}[{place}] is {one_line(repr(value), 40)}: {name!r} must be a list of {wanted}")
+    return values
+
+
+def _levels(categories: Any) -> dict[str, list[str]]:
+    """What was saved of categories."""
+    if not isinstance(categories, dict):
+        raise InputError("'categories' must map columns to lists of their levels")
+    return {column: _list_of(levels, f"categories.{column}", (str,), "text") for column, levels in categories.items()}

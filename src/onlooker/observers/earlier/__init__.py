@@ -1,0 +1,1 @@
+"""Earlier methods that the paper cites, and others to compare with."""

@@ -1,0 +1,175 @@
+"""What is assumed of a learner before its picks are looked at, and what that means for the compiled filter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from onlooker.base.checks import as_number
+
+if TYPE_CHECKING:
+    from onlooker.kernels.margins import Model
+
+LARGEST = 1e9
+"""Constants beyond this, or below its inverse, are no way to explore."""
+
+
+@dataclass(frozen=True)
+class UCB:
+    """Optimism: the best of `<x, theta> + alpha sqrt(x' V^-1 x)` is picked.
+
+    Examples
+    --------
+    A LinUCB with `alpha=0.1` whose rewards have noise 0.1:
+
+    >>> UCB(0.1 / 0.1)
+    UCB(alpha=1.0)
+    """
+
+    name: ClassVar[str] = "UCB"
+    words: ClassVar[str] = "optimism (upper confidence bounds)"
+
+    alpha: float
+    """Width of the bonus, in units of the reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", as_number(self.alpha, "alpha", least=0.0, most=LARGEST))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class TS:
+    """Thompson sampling: the best for a parameter drawn from `N(theta, nu V^-1)` is picked.
+
+    Examples
+    --------
+    A LinTS with `nu=0.2` whose rewards have noise 0.1:
+
+    >>> round(TS(0.2 / 0.1**2).nu, 6)
+    20.0
+    """
+
+    name: ClassVar[str] = "TS"
+    words: ClassVar[str] = "Thompson sampling"
+
+    nu: float
+    """Scale of the covariance, in units of the squared reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nu", as_number(self.nu, "nu", least=1 / LARGEST, most=LARGEST))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.nu
+
+
+@dataclass(frozen=True)
+class Lapse:
+    """The best arm is picked, but for a share `epsilon` of the rounds, in which any arm is.
+
+    Examples
+    --------
+    >>> Lapse(0.05)
+    Lapse(epsilon=0.05)
+    """
+
+    name: ClassVar[str] = "Lapse"
+    words: ClassVar[str] = "greedy with uniform lapses"
+
+    epsilon: float
+    """Share of uniform picks."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", as_number(self.epsilon, "epsilon", least=0.0, most=1.0))
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.epsilon
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Arms are picked with probability proportional to `exp(<x, theta> / temperature)`.
+
+    Examples
+    --------
+    A Boltzmann learner of temperature 0.05 whose rewards have noise 0.1:
+
+    >>> Softmax(0.05 / 0.1)
+    Softmax(temperature=0.5)
+    """
+
+    name: ClassVar[str] = "Softmax"
+    words: ClassVar[str] = "softmax picks (Boltzmann exploration)"
+
+    temperature: float
+    """In units of the reward noise."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "temperature", as_number(self.temperature, "temperature", least=1 / LARGEST, most=LARGEST)
+        )
+
+    @property
+    def strength(self) -> float:
+        """Its constant."""
+        return self.temperature
+
+
+Exploration = UCB | TS | Lapse | Softmax
+FAMILIES: dict[str, type[Exploration]] = {one.name: one for one in (UCB, TS, Lapse, Softmax)}
+"""The kinds of exploration that are told apart, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """How the learner explores and learns, and what is thought of the truth before the first pick."""
+
+    exploration: Exploration
+    """How picks depart from the best estimate."""
+    ridge: float
+    """Of the learner: `V = ridge * I + sum of x x'`."""
+    precision: float
+    """Of every coordinate of theta*, one over its prior variance in units of the reward noise."""
+    slip: float
+    """Share of uniform picks, where `exploration` is not such a share itself."""
+
+    @property
+    def lapse(self) -> float:
+        """Share of uniform picks."""
+        return self.exploration.epsilon if isinstance(self.exploration, Lapse) else self.slip
+
+    def model(self) -> Model:
+        """In the terms of the compiled filter."""
+        from onlooker.kernels.margins import Model
+
+        return Model(
+            width=self.exploration.alpha if isinstance(self.exploration, UCB) else 0.0,
+            sampling=self.exploration.nu if isinstance(self.exploration, TS) else 0.0,
+            # The variance of Gumbel noise, whose best arm is a softmax pick.
+            jitter=(math.pi * self.exploration.temperature) ** 2 / 6 if isinstance(self.exploration, Softmax) else 0.0,
+            lapse=self.lapse,
+            shrink=self.ridge - self.precision,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Assumption:
+        """Give back what `to_dict` was made of."""
+        name, strength = values["exploration"]
+        return cls(
+            exploration=FAMILIES[name](strength),
+            ridge=as_number(values["ridge"], "ridge", above=0.0),
+            precision=as_number(values["precision"], "precision", above=0.0),
+            slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
+        )

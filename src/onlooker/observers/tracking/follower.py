@@ -1,0 +1,344 @@
+"""Follow one learner through its log under one assumption about how it explores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker.base.checks import as_number, as_whole
+from onlooker.base.documents import within
+from onlooker.base.linear_algebra import largest_eigenvalue
+from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.exploration import Assumption
+from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
+from onlooker.observers.tracking.units import Sizes, feature_sizes, in_units
+
+if TYPE_CHECKING:
+    from onlooker.kernels.margins import Belief
+
+BLOCK = 64
+"""Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
+EPOCHS = 10
+"""Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
+SPARK = 1e-6
+"""Uncertainty of the first estimate as a share of the prior's: it is zero, but ties need a scale."""
+
+
+@dataclass(eq=False)
+class Follower:
+    """The belief about a learner's estimate, moved on by every round that it is shown.
+
+    Examples
+    --------
+    >>> from onlooker import UCB, Environment, LinUCB, simulate
+    >>> log = simulate(Environment(5, 20), LinUCB(alpha=0.1), n_rounds=1000).log
+    >>> follower = Follower.start(Assumption(exploration=UCB(1.0), ridge=1.0, precision=0.1, slip=0.001), n_features=5)
+    >>> follower.follow(log)
+    >>> follower.n_rounds, follower.evidence > follower.chance
+    (1000, True)
+    """
+
+    assumption: Assumption
+    belief: Belief
+    tally: Matrix
+    """How well the likeliest arm was predicted, as in `onlooker.kernels.tracking.follow`, one table per epoch."""
+    checkpoints: tuple[int, ...] | None = None
+    """Rounds after which to keep the estimate; None is the default schedule."""
+    units: Vector | None = None
+    """What the features are counted in, each in its own; None takes them as they are. The belief is in these."""
+    sizes: Sizes | None = None
+    """What a feature that first varies later is given its unit by; None leaves units as they are."""
+    path: list[Checkpoint] = field(default_factory=list)
+    n_rounds: int = 0
+    n_choices: int = 0
+    """Rounds that offered more than one arm."""
+    evidence: float = 0.0
+    """Log-probability of all picks."""
+    chance: float = 0.0
+    """The same, if every pick were uniform."""
+    lapses: float = 0.0
+    """How many of the choices were lapses, in expectation."""
+
+    @classmethod
+    def start(
+        cls,
+        assumption: Assumption,
+        n_features: int,
+        checkpoints: tuple[int, ...] | None = None,
+        units: Vector | None = None,
+        sizes: Sizes | None = None,
+    ) -> Follower:
+        """Know nothing yet."""
+        from onlooker.kernels.margins import Belief
+        from onlooker.kernels.tracking import BINS
+
+        unit = np.eye(n_features)
+        belief = Belief(
+            mean=np.zeros(n_features),
+            spread=SPARK / assumption.precision * unit,
+            inverse=unit / assumption.ridge,
+            prior_inverse=unit / assumption.precision,
+            largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
+        )
+        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units, sizes)
+
+    def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
+        """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
+        from onlooker.kernels.tracking import follow
+
+        model, done, choices = self.assumption.model(), 0, log.n_arms > 1
+        probabilities, lapses = np.empty(log.n_rounds), np.empty(log.n_rounds)
+        late = [] if self.sizes is None else list(self.sizes.late(log))
+        while done < log.n_rounds:
+            while late and late[0][0] == done:
+                self._give_unit(late.pop(0)[1], log[done : done + 1])
+            if self.n_rounds % BLOCK == 0:
+                self._refresh()
+            ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
+            stop = min(done + ahead, late[0][0] if late else log.n_rounds)
+            first, last = log.offsets[done], log.offsets[stop]
+            features = log.dense[first:last]
+            follow(
+                features if self.units is None else in_units(features, self.units),
+                log.offsets[done : stop + 1] - first,
+                log.chosen[done:stop],
+                model,
+                self.n_choices,
+                self.belief,
+                probabilities[done:stop],
+                lapses[done:stop],
+                self.tally[_epoch(self.n_rounds)],
+            )
+            self.n_rounds += stop - done
+            self.n_choices += int(np.count_nonzero(choices[done:stop]))
+            done = stop
+            if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
+                self.path.append(self.here())
+            if progress is not None:
+                progress(done, log.n_rounds)
+        sizes, which = np.unique(log.n_arms, return_inverse=True)
+        chances = np.array([-math.log(size) for size in sizes.tolist()])[which]
+        self.evidence = _added(self.evidence, probabilities)
+        self.chance = _added(self.chance, chances)
+        self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
+
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
+        d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
+        old, new = self.belief, fresh.belief
+        for name in ("mean", "spread", "inverse", "prior_inverse"):
+            getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
+        new.largest[:] = np.maximum(new.largest, old.largest)
+        deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
+        self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
+        if self.units is not None:
+            self.units = np.append(self.units, np.ones(count))
+        if self.sizes is not None:
+            self.sizes.known = np.append(self.sizes.known, np.zeros(count, dtype=bool))
+
+    def here(self) -> Checkpoint:
+        """The learner's own estimate after the rounds so far."""
+        turn = self._turn()
+        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T, self.units)
+
+    @property
+    def theta(self) -> Vector:
+        """Mean of theta*, of the features as they are."""
+        return self.belief.mean if self.units is None else self.belief.mean / self.units
+
+    @property
+    def second_moment(self) -> float:
+        """Mean square of theta*'s coordinates, as far as is known."""
+        spread = np.trace(self.belief.spread) + np.trace(self.belief.prior_inverse)
+        return float(self.belief.mean @ self.belief.mean + spread) / len(self.belief.mean)
+
+    @property
+    def covariance(self) -> Matrix:
+        """Of theta* around its mean: what the picks leave open, and what the learner itself does not know."""
+        found = self.belief.spread + self.belief.prior_inverse
+        return found if self.units is None else found / np.outer(self.units, self.units)
+
+    @property
+    def foreseen(self) -> float:
+        """Share of picks that were the likeliest arm, given the picks before."""
+        return float(self.tally[:, 1].sum() / max(self.tally[:, 3].sum(), 1.0))
+
+    def belief_at(self, places: Index) -> Belief:
+        """The belief with its features in another order."""
+        belief, square = self.belief, np.ix_(places, places)
+        return belief._replace(
+            mean=belief.mean[places],
+            spread=belief.spread[square],
+            inverse=belief.inverse[square],
+            prior_inverse=belief.prior_inverse[square],
+        )
+
+    @property
+    def misfit(self) -> tuple[float, float]:
+        """Mean distance between predicted and observed share of picks of the likeliest arm, and its standard error.
+
+        Over bins of the predicted share in every epoch of the log; what chance alone makes is taken off.
+        """
+        predicted, picked, variance, rounds = np.moveaxis(self.tally, 1, 0)
+        distance, chance = np.abs(predicted - picked).sum(), np.sqrt(2 / math.pi * variance).sum()
+        total = max(float(rounds.sum()), 1.0)
+        error = math.sqrt((1 - 2 / math.pi) * float(variance.sum())) / total
+        return max(0.0, float(distance - chance) / total), error
+
+    def _turn(self) -> Matrix:
+        """From the mean of theta* to the learner's estimate."""
+        model = self.assumption.model()
+        return np.eye(len(self.belief.mean)) - model.shrink * self.belief.inverse
+
+    def _give_unit(self, place: int, first: BanditLog) -> None:
+        """Choose the unit of a feature by the first round that it varies in, as if it had been counted in it before.
+
+        Exact if it was 0 until now, or needs no other unit. If it was the same for all arms but not 0, the learner's V
+        is that of the new unit, and its weight is taken to be unknown: picks could not depend on it.
+        """
+        assert self.sizes is not None
+        self.sizes.known[place] = True
+        size = float(feature_sizes(first)[place])
+        old = 1.0 if self.units is None else float(self.units[place])
+        new = self.sizes.unit(size / old) * old if size else old
+        if new == old:
+            return
+        if self.units is None:
+            self.units = np.ones(len(self.belief.mean))
+        self.units[place] = new
+        untouched = np.eye(len(self.belief.mean))[place] / self.assumption.ridge
+        if (self.belief.inverse[place] != untouched).any():
+            _rescale(self.belief, self.assumption, place, new / old)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Undo what rounding did to symmetry, and bound the largest eigenvalues."""
+        belief = self.belief
+        for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
+            matrix[:] = (matrix + matrix.T) / 2
+        belief.largest[:] = largest_eigenvalue(belief.inverse), largest_eigenvalue(belief.spread)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        return {
+            "assumption": self.assumption.to_dict(),
+            "belief": {name: getattr(self.belief, name).tolist() for name in self.belief._fields},
+            "tally": self.tally.tolist(),
+            "checkpoints": None if self.checkpoints is None else list(self.checkpoints),
+            "units": None if self.units is None else self.units.tolist(),
+            "sizes": None if self.sizes is None else self.sizes.to_dict(),
+            "path": [one.to_dict() for one in self.path],
+            **{name: getattr(self, name) for name in _COUNTS},
+        }
+
+    def check(self) -> None:
+        """Refuse what contradicts itself: values that no log has made."""
+        rounds = [one.n_rounds for one in self.path]
+        predicted, picked, variance, checked = np.moveaxis(self.tally, 1, 0)
+        slack = 1e-9 * max(self.n_rounds, 1)
+        if self.n_choices > self.n_rounds:
+            raise ValueError(f"{self.n_choices} of {self.n_rounds} rounds offered a choice")
+        if not _is_rising(rounds) or (rounds and rounds[-1] > self.n_rounds):
+            raise ValueError("the path is not in order, or longer than what was followed")
+        if (np.maximum(predicted, picked) > checked + slack).any() or (variance > checked + slack).any():
+            raise ValueError("more was predicted or picked than there were rounds")
+        if checked.sum() > self.n_choices or (checked % 1).any() or (picked % 1).any():
+            raise ValueError("other rounds were checked than were followed")
+        if not (-slack <= self.lapses <= self.n_choices + slack and max(self.evidence, self.chance) <= slack):
+            raise ValueError("a share or a probability is above 1")
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
+        """Give back what `to_dict` was made of."""
+        if len(values["belief"]["mean"]) != n_features:
+            raise ValueError(f"the mean was not kept for {n_features} features")
+        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
+        arrays = {}
+        for name, array in fresh.belief._asdict().items():
+            with within(f"belief.{name}"):
+                arrays[name] = finite_like(array, values["belief"][name])
+                if array.ndim == 2 and not _is_covariance(arrays[name]):
+                    raise ValueError("a covariance has negative variances")
+        if (arrays["largest"] <= 0).any() or not (np.array(values["tally"]) >= 0).all():
+            raise ValueError("a bound or a count is negative")
+        # States from before there were units have none.
+        units = values.get("units")
+        with within("units"):
+            units = None if units is None else finite_like(arrays["mean"], units)
+            if units is not None and (units <= 0).any():
+                raise ValueError("a unit is not above 0")
+        # States of 0.1 have no sizes: the monitor knows them well enough.
+        kept = values.get("sizes")
+        with within("sizes"):
+            sizes = None if kept is None else Sizes.from_dict(kept, n_features)
+        with within("path"):
+            path = [Checkpoint.from_dict(one) for one in values["path"]]
+            for one in path:
+                finite_like(arrays["mean"], one.theta)
+                finite_like(arrays["mean"], one.standard_error)
+        return cls(
+            assumption=fresh.assumption,
+            belief=type(fresh.belief)(**arrays),
+            tally=finite_like(fresh.tally, values["tally"]),
+            checkpoints=fresh.checkpoints,
+            units=units,
+            sizes=sizes,
+            path=path,
+            n_rounds=as_whole(values["n_rounds"], "n_rounds"),
+            n_choices=as_whole(values["n_choices"], "n_choices"),
+            evidence=as_number(values["evidence"], "evidence"),
+            chance=as_number(values["chance"], "chance"),
+            lapses=as_number(values["lapses"], "lapses"),
+        )
+
+
+def _rescale(belief: Belief, assumption: Assumption, place: int, factor: float) -> None:
+    """Count a feature in a unit that is `factor` times as large."""
+    belief.mean[place] *= factor
+    for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
+        matrix[place] *= factor
+        matrix[:, place] *= factor
+    # The ridge, or the prior's precision, is the same in the new unit, and does not shrink with the rest of V.
+    for matrix, ridge in ((belief.inverse, assumption.ridge), (belief.prior_inverse, assumption.precision)):
+        more = ridge * (1.0 - factor**-2.0)
+        column = matrix[:, place].copy()
+        matrix[:] = matrix - np.outer(column, column) * (more / (1.0 + more * column[place]))
+    # Its weight may be as large as any: the prior was too narrow if the unit was too large.
+    known = belief.spread[place, place] + belief.prior_inverse[place, place]
+    belief.spread[place, place] += max(0.0, 1.0 / assumption.precision - known)
+
+
+def _is_rising(values: Sequence[int]) -> bool:
+    return all(before < later for before, later in pairwise(values))
+
+
+def _added(total: float, values: Vector) -> float:
+    """Sum, one value after the other, so that parts add up to exactly what the whole does."""
+    return float(np.add.accumulate(np.concatenate([[total], values]))[-1])
+
+
+def finite_like(array: Matrix, values: Any) -> Matrix:
+    """Numbers in the same shape, none so large that its square is not finite."""
+    found = np.array(values, dtype=np.float64)
+    if found.shape != array.shape or not (np.abs(found) < 1e150).all():
+        raise ValueError(f"an array of shape {array.shape} was kept as {found.shape}")
+    return found
+
+
+def _is_covariance(matrix: Matrix) -> bool:
+    """Whether no direction has a negative variance, rounding aside."""
+    values = np.linalg.eigvalsh(matrix)
+    return bool(values[0] >= -1e-9 * abs(values[-1]))
+
+
+def _epoch(n_rounds: int) -> int:
+    return min((n_rounds // BLOCK).bit_length(), EPOCHS - 1)
+
+
+_COUNTS = ("n_rounds", "n_choices", "evidence", "chance", "lapses")

@@ -1,0 +1,208 @@
+"""Which way to explore explains a log best, and how strongly: families compared by their evidence.
+
+Every family has one constant with a wide prior, and all have two more that are fitted by a few steps of expectation
+maximisation: the prior variance of theta*, and the share of picks that follow no rule. The family's evidence averages
+over its constant, so that a family does not win by having one that happens to be harmless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onlooker.base.threads import ordered_map
+from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.exploration import FAMILIES, TS, UCB, Assumption, Exploration, Lapse, Softmax
+from onlooker.observers.tracking.follower import Follower
+from onlooker.observers.tracking.variation import within_rounds
+
+STEP = 2.0
+"""Between neighbouring constants that are tried."""
+SPREAD = math.log(2.0)
+"""Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
+SLIPS = 1000.0
+"""Prior weight, in rounds, of there being no slips where exploration is of another kind."""
+LEAST = 5e-4
+"""Share of slips that is always allowed for: without any, one odd pick would break the filter."""
+ROUNDS_OF_EM = 2
+LAPSE_ROUNDS_OF_EM = 12
+ENOUGH = 1000
+"""From so many rounds on, a quarter of them is enough to leave out the families that are far behind."""
+BEHIND = 30.0
+"""Log-evidence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """What one family makes of a log."""
+
+    assumption: Assumption
+    """With its best constant."""
+    evidence: float
+    """Log-probability of the picks, averaged over the constant; of a family that was left early, at most this."""
+    range: tuple[float, float]
+    """Smallest and largest constant that was tried and has at least a twentieth of the best one's posterior."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"assumption": self.assumption.to_dict(), "evidence": self.evidence, "range": list(self.range)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Tuned:
+        """Give back what `to_dict` was made of."""
+        low, high = values["range"]
+        assumption = Assumption.from_dict(values["assumption"])
+        return cls(assumption=assumption, evidence=float(values["evidence"]), range=(float(low), float(high)))
+
+
+def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float) -> list[Tuned]:
+    """Fit each family, given by name or with its constant, to the log; in the order given.
+
+    Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
+    the best one's evidence less what they were behind. If that leaves only one, its constant stands.
+    """
+    rounds = _Rounds.of(log)
+    fresh = [_start(rounds, one, ridge) for one in families]
+    if len(families) == 1 or log.n_rounds < ENOUGH:
+        return _each(rounds, families, fresh)
+    first = _each(_Rounds.of(log[: log.n_rounds // 4]), families, fresh)
+    top = max(one.evidence for one in first)
+    left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
+    starts = [first[place].assumption for place in left]
+    alone = len(left) == 1 and families[left[0]] != Lapse.name
+    found = _each(rounds, [starts[0].exploration] if alone else [families[place] for place in left], starts)
+    if alone:
+        found = [replace(found[0], range=first[left[0]].range)]
+    best = max(one.evidence for one in found)
+    rest = dict(zip(left, found, strict=True))
+    return [rest.get(place, replace(one, evidence=best - (top - one.evidence))) for place, one in enumerate(first)]
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds that families are fitted to."""
+
+    log: BanditLog
+    scale: float
+    """Their `mean_square`."""
+
+    @classmethod
+    def of(cls, log: BanditLog) -> _Rounds:
+        return cls(log, mean_square(log))
+
+
+def _each(rounds: _Rounds, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
+    jobs = [partial(_family, rounds, one, start) for one, start in zip(families, starts, strict=True)]
+    return list(ordered_map(lambda job: job(), jobs))
+
+
+def _start(rounds: _Rounds, family: str | Exploration, ridge: float) -> Assumption:
+    """Textbook constants, and a guess at the rest."""
+    textbook: dict[str, Exploration] = {
+        "UCB": UCB(1.0),
+        "TS": TS(float(rounds.log.n_features)),
+        "Lapse": Lapse(0.02),
+        "Softmax": Softmax(1.0),
+    }
+    exploration = textbook[family] if isinstance(family, str) else family
+    return Assumption(exploration=exploration, ridge=ridge, precision=0.3 * rounds.scale, slip=0.01)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """One constant, its companions fitted."""
+
+    assumption: Assumption
+    score: float
+    """Log-evidence, slips averaged over."""
+
+
+def _family(rounds: _Rounds, family: str | Exploration, start: Assumption) -> Tuned:
+    if not isinstance(family, str):
+        trial = _settle(rounds, start)
+        return Tuned(assumption=trial.assumption, evidence=trial.score, range=(family.strength, family.strength))
+    if family == Lapse.name:
+        trial = _settle(rounds, start, free=True)
+        rate, n = trial.assumption.lapse, max(1, rounds.log.n_rounds)
+        reach = 2 * math.sqrt(rate * (1 - rate) / n)
+        limits = (max(0.0, rate - reach), min(1.0, rate + reach))
+        return Tuned(assumption=trial.assumption, evidence=trial.score, range=limits)
+    return _climb(rounds, FAMILIES[family], float(rounds.log.n_features) if family == TS.name else 1.0, start)
+
+
+def _climb(rounds: _Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
+    """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
+    trials: dict[int, _Trial] = {}
+
+    def score(place: int) -> float:
+        if place not in trials:
+            nearest = min(trials, key=lambda other: abs(other - place), default=None)
+            guess = start if nearest is None else trials[nearest].assumption
+            exploration = make(centre * STEP**place)
+            trials[place] = _settle(rounds, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
+        return trials[place].score + _log_prior(place)
+
+    best = round(math.log(start.exploration.strength / centre, STEP))
+    while True:
+        around = max((best, best - 1, best + 1), key=score)
+        if around == best:
+            break
+        best = around
+    posterior = {place: score(place) for place in trials}
+    top = posterior[best]
+    plausible = [place for place, value in posterior.items() if value > top + math.log(0.05)]
+    averaged = top + math.log(sum(math.exp(value - top) for value in posterior.values()))
+    return Tuned(
+        assumption=trials[best].assumption,
+        evidence=averaged,
+        range=(centre * STEP ** min(plausible), centre * STEP ** max(plausible)),
+    )
+
+
+def _log_prior(place: int) -> float:
+    """Of one constant on the grid: a normal density over its logarithm, times the grid's step."""
+    step = math.log(STEP)
+    return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
+
+
+def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
+    """Fit the prior's precision and the share of slips, or with `free` that of lapses; judge the result.
+
+    Where lapses are all there is, they are fitted until the evidence stops rising: from few to many takes a while.
+    """
+    log, scale, before = rounds.log, rounds.scale, -math.inf
+    for _ in range(LAPSE_ROUNDS_OF_EM if free else times):
+        follower = Follower.start(assumption, log.n_features, checkpoints=())
+        follower.follow(log)
+        if free and follower.evidence < before + 1.0:
+            break
+        before = follower.evidence
+        precision = float(np.clip(1 / follower.second_moment, 1e-6 * scale, 1e6 * scale))
+        n, k = follower.n_choices, follower.lapses
+        assumption = replace(assumption, precision=precision, slip=max(LEAST, k / (n + SLIPS)))
+        if free:
+            assumption = replace(assumption, exploration=Lapse(min(max(LEAST, k / max(n, 1)), 1.0)))
+    follower = Follower.start(assumption, log.n_features, checkpoints=())
+    follower.follow(log)
+    if isinstance(assumption.exploration, Lapse) and not free:
+        return _Trial(assumption=assumption, score=follower.evidence)
+    weight = 1.0 if free else SLIPS
+    score = follower.evidence + _averaged(follower.lapses, follower.n_choices, assumption.lapse, weight)
+    return _Trial(assumption=assumption, score=score)
+
+
+def _averaged(k: float, n: int, rate: float, weight: float) -> float:
+    """What to add to the evidence at `rate`, for averaging over a rate with prior Beta(1, weight) instead."""
+    beta = math.lgamma(k + 1) + math.lgamma(n - k + weight) - math.lgamma(n + 1 + weight)
+    at = k * math.log(rate) + ((n - k) * math.log1p(-rate) if rate < 1 else 0.0)
+    return math.log(weight) + beta - at
+
+
+def mean_square(log: BanditLog) -> float:
+    """Of how far an arm's features are from their round's mean: what is the same for all arms sets no scale."""
+    return float(np.trace(within_rounds(log)[1])) / log.n_rounds or 1.0

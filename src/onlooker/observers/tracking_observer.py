@@ -1,0 +1,436 @@
+"""The tracking observer: follow the learner's estimate through every round, discard none."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from onlooker.base.checks import as_number, counted
+from onlooker.base.documents import check_seal, read_document, sealed, within
+from onlooker.base.errors import (
+    InputError,
+    NoFamilyFitsWarning,
+    NoPreferenceWarning,
+    OneArmRoundsWarning,
+    OnlookerWarning,
+    RepeatedRoundsWarning,
+    TooFewRoundsWarning,
+)
+from onlooker.base.files import write_text
+from onlooker.base.memory_limit import FAMILY, FOLLOWING, STATE, check_work
+from onlooker.base.text import one_line, shown
+from onlooker.base.threads import n_threads, ordered_map
+from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.imitation.fit_warnings import about_collinearity
+from onlooker.logs import ragged
+from onlooker.logs.categories import Encoding
+from onlooker.logs.log import BanditLog, as_log, feature_labels
+from onlooker.logs.parts import Parts
+from onlooker.logs.parts_summary import check_room
+from onlooker.logs.policy import LinearPolicy
+from onlooker.observers.base import Observer
+from onlooker.observers.summary import coefficients
+from onlooker.observers.tracking.exploration import FAMILIES, Exploration
+from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
+from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
+from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
+from onlooker.observers.tracking.seen import Seen
+from onlooker.observers.tracking.units import in_units
+from onlooker.observers.tracking_summary import Family, TrackingSummary
+
+SCHEMA = "onlooker.tracking/2"
+"""Written into every saved state; a file with another one is refused."""
+FIRST_SCHEMA = "onlooker.tracking/1"
+"""Of release 0.1: without a digest, and without a record of the rounds that were followed."""
+REPEATED = ("skip", "follow")
+"""What `partial_fit` does with rounds that were followed before."""
+
+MISFIT = 0.035
+"""Beyond this mean distance between predicted and observed shares, and four of its errors, no family is said to fit.
+
+Set by looking at simulated logs: ridge learners stay below 0.01, most others are above 0.04.
+"""
+
+
+class TrackingObserver(Observer):
+    """Follow the estimate of a ridge learner through every round: no burn-in, nothing thrown away, one pass.
+
+    The learner's uncertainty follows from the features of its picks alone. Only its rewards are hidden, and they move
+    its estimate by a random walk whose steps are known and shrink by themselves; the picks say where it went.
+
+    Parameters
+    ----------
+    exploration
+        How the learner is thought to explore: `UCB(alpha)`, `TS(nu)`, `Lapse(epsilon)` or `Softmax(temperature)`, with
+        constants in units of the reward noise; or `"auto"`, which takes the family and the constant that make the first
+        rounds most probable.
+    ridge
+        Weight of the identity in the learner's `V = ridge * I + sum of x x'`.
+    checkpoints
+        Rounds after which to keep the estimate in `path_`; None takes eight per decade.
+
+    Attributes
+    ----------
+    policy_, theta_
+        What was recovered; theta is in units of the reward noise.
+    covariance_
+        Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
+        A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
+    exploration_
+        The way to explore that was told or found.
+    evidence_
+        Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
+        after a quarter of them was left there: its evidence is at most the one given.
+    fits_, misfit_
+        Whether the predicted pick probabilities are borne out, and how far off they are on average, beyond chance.
+    path_
+        The learner's own estimate at checkpoints, with standard errors.
+    settled_round_
+        Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
+    units_
+        What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
+        not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
+        are. A feature that first varies later gets its unit then. None if there was no need.
+    n_rounds_, n_choices_
+        Rounds followed, and how many of them offered a choice.
+    n_skipped_, n_unknown_
+        Rounds of the last `partial_fit` that were skipped, since they had been followed before; and rounds that a state
+        of release 0.1 followed without keeping a record of them, so that they are not recognised.
+    warnings_
+        What to know before using the answer, as given by `warnings` too.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinTS, direction_error, simulate
+    >>> simulation = simulate(Environment(5, 20), LinTS(), n_rounds=3000)
+    >>> observer = TrackingObserver().fit(simulation.log)
+    >>> observer.exploration_.name
+    'TS'
+    >>> direction_error(observer.theta_, simulation.theta_star) < 0.05
+    True
+
+    Later rounds can be added, with the same result as from one fit:
+
+    >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log[2500:])
+    >>> bool((parts.theta_ == observer.theta_).all())
+    True
+
+    A log that grew can be given as a whole: what was followed before is recognised.
+
+    >>> parts = TrackingObserver().fit(simulation.log[:2500]).partial_fit(simulation.log)
+    >>> bool((parts.theta_ == observer.theta_).all()), parts.n_skipped_
+    (True, 2500)
+    """
+
+    policy_: LinearPolicy
+    covariance_: Matrix
+    units_: Vector | None
+    exploration_: Exploration
+    evidence_: dict[str, float]
+    fits_: bool
+    misfit_: float
+    path_: Path
+    settled_round_: int | None
+    n_rounds_: int
+    n_choices_: int
+    n_skipped_: int
+    n_unknown_: int
+    warnings_: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        exploration: str | Exploration = "auto",
+        ridge: float = 1.0,
+        checkpoints: Sequence[int] | None = None,
+    ) -> None:
+        self.exploration = exploration
+        self.ridge = ridge
+        self.checkpoints = checkpoints
+
+    def fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
+        """Follow the learner from its first round.
+
+        A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
+        result; `progress` is told of logs in memory only.
+        """
+        monitor = self._fresh(log)
+        check_room(log, _matrices(monitor))
+        before = None if log.feature_names is None else Encoding.of(log)
+        rounds, named = followed_rounds(log, monitor, before, progress=progress)
+        return self._learn(monitor, Seen().after(rounds), named=named)
+
+    def partial_fit(self, log: BanditLog | Parts, *, repeated: str = "skip", progress: Progress | None = None) -> Self:
+        """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
+
+        Features go by their names. A level of a category that is new gets a feature, after the others, as if it had
+        been 0 in all rounds before.
+
+        Rounds that were followed before are skipped, those of a log that grew or of one that comes again: `n_skipped_`
+        says how many, and a `RepeatedRoundsWarning` that nothing is new. Rounds that are older than the last one
+        followed are refused. `repeated="follow"` follows all rounds as new ones. After an error the observer is as it
+        was before.
+        """
+        if repeated not in REPEATED:
+            raise InputError(f"repeated is {repeated!r}: use {' or '.join(map(repr, REPEATED))}")
+        if not hasattr(self, "policy_"):
+            return self.fit(log, progress=progress)
+        check_room(log if isinstance(log, Parts) else as_log(log), _matrices(self._monitor))
+        before = None if self.policy_.feature_names is None else Encoding.of(self.policy_)
+        looked = look(log, before, self._seen) if repeated == "skip" else Looked()
+        if self._seen.unknown and not self._seen.logs:
+            warnings.warn(RepeatedRoundsWarning(_of_0_1(self._seen.unknown)), stacklevel=2)
+        if looked.is_all:
+            warnings.warn(RepeatedRoundsWarning(_nothing_new(looked.known)), stacklevel=2)
+            self.n_skipped_ = looked.known
+            return self
+        monitor = self._monitor.copy()
+        rounds, named = followed_rounds(log, monitor, before, looked, progress)
+        return self._learn(monitor, self._seen.after(rounds), looked.known, named)
+
+    def predict(self, log: BanditLog) -> Index:
+        """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
+
+        The first of equals, as `predict_proba` has them; `policy_.choose` leaves exploration out.
+        """
+        return ragged.argmax(self.predict_proba(as_log(log, "predict")), log.offsets)
+
+    def score(self, log: BanditLog) -> float:
+        """Fraction of the log's picks that `predict` gives."""
+        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
+
+    def predict_proba(self, log: BanditLog) -> Vector:
+        """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
+        from onlooker.kernels.tracking import pick_probabilities
+
+        self._fitted()
+        places = self.policy_.positions(as_log(log, "predict_proba"))
+        follower = self._monitor.follower
+        model, belief = follower.assumption.model(), follower.belief_at(places)
+        units = None if follower.units is None else follower.units[places]
+
+        def of(block: tuple[int, int]) -> Vector:
+            part = log[block[0] : block[1]]
+            found = np.empty(len(part.dense))
+            features = part.dense if units is None else in_units(part.dense, units)
+            pick_probabilities(features, part.offsets, model, belief, found)
+            return found
+
+        return np.concatenate([np.empty(0), *ordered_map(of, ragged.blocks(log.offsets, log.n_features))])
+
+    def summary(self, level: float = 0.95) -> TrackingSummary:
+        """The answers in figures and in words; print it, or take `to_dict()`."""
+        self._fitted()
+        length = float(np.linalg.norm(self.theta_))
+        direction = self.theta_ / length if length else self.theta_
+        errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
+        errors[~self._told] = np.nan
+        names = feature_labels(self.policy_.feature_names, len(direction))
+        return TrackingSummary(
+            coefficients=coefficients(names, direction, errors, level),
+            level=level,
+            n_rounds=self.n_rounds_,
+            decided_on=self._monitor.decided_on,
+            families=self._families(),
+            fits=self.fits_,
+            misfit=self.misfit_,
+            foreseen=self._monitor.follower.foreseen,
+            settled_round=self.settled_round_,
+            n_checkpoints=len(self.path_.rounds),
+            scale=length,
+            units=None if self.units_ is None else tuple(self.units_.tolist()),
+            warnings=self.warnings_,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all that `partial_fit` needs as JSON; the log itself is not in it once 2,000 rounds were seen.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> from onlooker import Environment, LinUCB, simulate
+        >>> log = simulate(Environment(5, 20), LinUCB(), n_rounds=2500).log
+        >>> with TemporaryDirectory() as folder:
+        ...     TrackingObserver().fit(log[:2200]).save(f"{folder}/state.json")
+        ...     later = TrackingObserver.load(f"{folder}/state.json").partial_fit(log[2200:])
+        >>> bool((later.theta_ == TrackingObserver().fit(log).theta_).all())
+        True
+        """
+        self._fitted()
+        check_work(len(self.theta_), STATE)
+        try:
+            document = self._document()
+            text = sealed(document)
+            # What would not load, or as something else, does not replace a good state.
+            kept = TrackingObserver._of(json.loads(text))
+            if kept._document() != document:  # noqa: SLF001  of its own class
+                raise ValueError("it would load as another")
+        except _DAMAGED as error:
+            raise InputError(f"{shown(path)}: the state cannot be kept ({one_line(error)}): fit again") from error
+        write_text(path, text)
+
+    def _document(self) -> dict[str, Any]:
+        names, categories = self.policy_.feature_names, self.policy_.categories
+        return {
+            "schema": SCHEMA,
+            "feature_names": None if names is None else list(names),
+            "categories": None if categories is None else {name: list(levels) for name, levels in categories.items()},
+            "automatic": self.exploration == "auto",
+            "monitor": self._monitor.to_dict(),
+            "seen": self._seen.to_dict(),
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> TrackingObserver:
+        """Give back an observer that `save` wrote. Nothing in the file is run; one that was changed is refused."""
+        document = read_document(path, [SCHEMA, FIRST_SCHEMA], "tracking state", writer="TrackingObserver.save")
+        try:
+            return cls._of(document)
+        except _DAMAGED as error:
+            reason = one_line(error, 200)
+            raise InputError(
+                f"{shown(path)}: is damaged ({reason}), it does not make up a state: save it again, or begin a new one"
+            ) from error
+
+    @classmethod
+    def _of(cls, document: dict[str, Any]) -> TrackingObserver:
+        if document["schema"] == SCHEMA:
+            check_seal(document)
+        elif "digest" in document or "seen" in document:
+            raise ValueError("it was not written by release 0.1, as its schema says")
+        with within("monitor"):
+            monitor = Monitor.from_dict(document["monitor"])
+        with within("seen"):
+            is_first = document["schema"] == FIRST_SCHEMA
+            seen = Seen(unknown=monitor.follower.n_rounds) if is_first else Seen.from_dict(document["seen"])
+        if seen.n_rounds != monitor.follower.n_rounds:
+            raise ValueError(f"{monitor.follower.n_rounds} rounds were followed, but {seen.n_rounds} recorded")
+        if document["automatic"] is not all(isinstance(one, str) for one in monitor.families):
+            raise ValueError("other families were compared than was asked for")
+        observer = cls(
+            exploration="auto" if document["automatic"] else monitor.families[0],
+            ridge=monitor.ridge,
+            checkpoints=monitor.checkpoints,
+        )
+        with warnings.catch_warnings():
+            # They were given when the state was saved, and are in `warnings_`.
+            warnings.simplefilter("ignore", OnlookerWarning)
+            names, categories = document["feature_names"], document["categories"]
+            # As a policy has them: names and levels are checked.
+            known = LinearPolicy(np.zeros(monitor.n_features), names, categories)
+            return observer._learn(monitor, seen, named=None if names is None else Encoding.of(known))
+
+    def _fresh(self, log: BanditLog | Parts) -> Monitor:
+        automatic = isinstance(self.exploration, str) and self.exploration == "auto"
+        if not (automatic or isinstance(self.exploration, Exploration)):
+            known = ", ".join(f"{name}(...)" for name in FAMILIES)
+            raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
+        if not isinstance(log, Parts) and not as_log(log).n_rounds:
+            raise InputError("the log has no rounds: there is nothing to follow")
+        return Monitor(
+            families=list(FAMILIES) if automatic else [self.exploration],
+            ridge=as_number(self.ridge, "ridge", least=1e-9, most=1e9),
+            n_features=log.n_features,
+            checkpoints=as_checkpoints(self.checkpoints),
+        )
+
+    def _learn(self, monitor: Monitor, seen: Seen, n_skipped: int = 0, named: Encoding | None = None) -> Self:
+        """Take over what was found: all of it or, should anything fail on the way, nothing."""
+        before = dict(self.__dict__)
+        try:
+            self._monitor, self._seen = monitor, seen
+            self.n_skipped_, self.n_unknown_ = n_skipped, seen.unknown
+            self._take(monitor, named)
+            self._warn(list(self._findings(monitor)), stacklevel=3)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return self
+
+    def _take(self, monitor: Monitor, named: Encoding | None) -> None:
+        follower = monitor.follower
+        steps = [*follower.path, follower.here()]
+        constant, tangled = monitor.identification.flags()
+        self.policy_ = LinearPolicy(
+            np.where(constant, 0.0, follower.theta), *(() if named is None else (named.feature_names, named.categories))
+        )
+        self.covariance_ = follower.covariance
+        self.units_ = follower.units
+        self._told = ~(constant | tangled)
+        self.exploration_ = monitor.best.assumption.exploration
+        self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
+        self.misfit_, error = follower.misfit
+        self.fits_ = self.misfit_ <= max(MISFIT, 4 * error)
+        ended = bool(follower.path) and follower.path[-1].n_rounds == follower.n_rounds
+        self.path_ = Path.of(follower.path if ended else steps)
+        self.settled_round_ = settled_round(follower.path if ended else steps, follower.units)
+        self.n_rounds_ = follower.n_rounds
+        self.n_choices_ = follower.n_choices
+
+    def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
+        follower, d = monitor.follower, monitor.n_features
+        alone = follower.n_rounds - follower.n_choices
+        if alone:
+            yield OneArmRoundsWarning(
+                f"in {counted(alone, 'round')} a single arm was offered: "
+                "nothing was chosen, but the learner may have learned"
+            )
+        names = feature_labels(self.policy_.feature_names, d)
+        yield from about_collinearity(*monitor.identification.flags(), names)
+        if follower.n_choices < 2 * d:
+            yield TooFewRoundsWarning(
+                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "
+                "explore is a guess; keep more rounds or fewer features"
+            )
+        if monitor.uniform > NO_PREFERENCE:
+            yield NoPreferenceWarning(
+                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing "
+                "to track"
+            )
+        if not self.fits_:
+            yield NoFamilyFitsWarning(
+                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no "
+                'way to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
+            )
+
+    def _families(self) -> tuple[Family, ...]:
+        return tuple(
+            Family(
+                name=one.assumption.exploration.name,
+                words=one.assumption.exploration.words,
+                strength=one.assumption.exploration.strength,
+                low=one.range[0],
+                high=one.range[1],
+                evidence=one.evidence,
+            )
+            for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
+        )
+
+
+def _matrices(monitor: Monitor) -> int:
+    """How many of d x d following takes at its peak."""
+    return FOLLOWING + FAMILY * (min(n_threads(), len(monitor.families)) - 1)
+
+
+_DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What goes wrong where a state is not what `save` writes."""
+
+
+def _of_0_1(unknown: int) -> str:
+    return (
+        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log hold "
+        "some of them, they count twice; give it new rounds only"
+    )
+
+
+def _nothing_new(known: int) -> str:
+    rounds = "the one round" if known == 1 else f"all {known} rounds"
+    return (
+        f"nothing is new: {rounds} of the log were followed before, and are skipped; should they be new rounds that "
+        "are the same, pass repeated='follow'"
+    )

@@ -1,0 +1,186 @@
+"""A report as a page."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from onlooker.base.checks import counted
+from onlooker.base.errors import InputError
+from onlooker.base.files import write_text
+from onlooker.base.version import __version__
+from onlooker.evaluation.study import Watch
+from onlooker.logs.log import BanditLog
+from onlooker.report.log_findings import LogAnalysis, analyse
+from onlooker.report.log_sections import by_size, sections_of, using_section
+from onlooker.report.page import Page, Section, render
+from onlooker.report.plots.style import ends_of
+from onlooker.report.table import Column, Table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A file that was read."""
+
+    file: str
+    """Its name."""
+    sha256: str
+    """Hash of its content, in hexadecimal digits."""
+    size: int
+    """Bytes."""
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Input:
+        """Read a file for its hash.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "log.csv").write_bytes(b"abc")
+        ...     found = Input.of(Path(folder, "log.csv"))
+        >>> found.file, found.size, found.sha256[:8]
+        ('log.csv', 3, 'ba7816bf')
+        """
+        try:
+            with open(path, "rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+                size = content.tell()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        return cls(file=Path(path).name, sha256=digest, size=size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a report says about where its log came from."""
+
+    name: str = "the log"
+    """What to call it."""
+    by: str | None = None
+    """The column that tells several learners in it apart."""
+    inputs: tuple[Input, ...] = ()
+    """Files that were read."""
+    assumed: tuple[str, ...] = ()
+    """What was assumed about them, a line each."""
+    warnings: tuple[str, ...] = ()
+    """What was said while they were read."""
+    command: str = ""
+    """The command that made the report, as it was typed."""
+    saving: str = (
+        'from onlooker import SuffixImitation\n\nSuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")'
+    )
+    """Lines that save the policy."""
+
+
+def versions() -> Iterable[tuple[str, str]]:
+    """What the figures were made with."""
+    return ("onlooker", __version__), ("numpy", np.__version__), ("Python", platform.python_version())
+
+
+def report_page(
+    log: BanditLog | Mapping[str, BanditLog], source: Source | None = None, *, watch: Watch = lambda _: nullcontext()
+) -> Page:
+    """Put what a log tells on a page; several logs by name are looked at apart.
+
+    The page holds names, weights and counts, but no row of features. The same log gives the same page.
+
+    Examples
+    --------
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB
+    >>> from onlooker.simulation.play import simulate
+    >>> page = report_page(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log)
+    >>> page.lead.startswith("Settled")
+    True
+    """
+    logs = log if isinstance(log, Mapping) else {"": log}
+    return page_of({name: analyse(one, watch=watch) for name, one in logs.items()}, source or Source())
+
+
+def write_report(page: Page, path: str | os.PathLike[str]) -> None:
+    """Write a page as one HTML file, whole or not at all."""
+    write_text(path, render(_as_page(page)))
+
+
+def _as_page(page: object) -> Page:
+    if not isinstance(page, Page):
+        kind = type(page).__name__
+        raise InputError(f"a {kind} is not a page: pass what report_page(log) gives, as in write_report(page, path)")
+    return page
+
+
+def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
+    """Put what was found on a page; a single learner is named by its log alone."""
+    first = next(iter(found.values()))
+    ending = (using_section(first.policy, source.saving), _provenance(found, source))
+    if source.by is None:
+        return Page(
+            title=f"What the learner behind {source.name} values",
+            lead=f"{first.diagnosis.sentence}\n\n{_surest(first)}",
+            warnings=(*source.warnings, *first.warnings),
+            sections=(*sections_of(first), *ending),
+        )
+    sections = [_verdicts(found, source.by)]
+    warnings = list(source.warnings)
+    for name, one in found.items():
+        named = f"{source.by} {name}"
+        warnings += [f"{named}: {text}" for text in one.warnings]
+        sections += [replace(section, title=f"{named}: {section.title}") for section in sections_of(one)]
+    return Page(
+        title=f"What the learners behind {source.name} value",
+        lead=f"{len(found):,} learners, told apart by {source.by!r}. Each was looked at on its own.",
+        warnings=tuple(warnings),
+        sections=(*sections, *ending),
+    )
+
+
+def _surest(found: LogAnalysis) -> str:
+    """The weights that stand out most from their errors, in a sentence; the largest where no error is known."""
+    summary = found.summary
+    known = [c for c in summary.coefficients if math.isfinite(c.z)]
+    ranked = sorted(known, key=lambda c: -abs(c.z)) if known else by_size(summary.coefficients)
+    most = "surest" if known else "largest"
+    shown = ", ".join(f"{ends_of(c.name, 40)} ({c.estimate:+.3g})" for c in ranked[:3])
+    rounds = f"Recovered from {summary.n_rounds:,} rounds after a burn-in of {summary.burn_in:,}"
+    return f"{rounds}. The {most} of its {len(summary.coefficients):,} weights: {shown}."
+
+
+def _verdicts(found: Mapping[str, LogAnalysis], by: str) -> Section:
+    return Section(
+        title="The verdicts",
+        table=Table(
+            (Column(by), Column("verdict"), Column("rounds", align="right"), Column("in words", wrap=True)),
+            tuple((name, f.diagnosis.verdict, f.log.n_rounds, f.diagnosis.sentence) for name, f in found.items()),
+        ),
+    )
+
+
+def _provenance(found: Mapping[str, LogAnalysis], source: Source) -> Section:
+    """What the page was made from, and with what."""
+    rows: list[tuple[str, str]] = []
+    for one in source.inputs:
+        rows += [("file", one.file), ("its size", f"{one.size:,} bytes"), ("its SHA-256", one.sha256)]
+    rows += [("assumed", line) for line in source.assumed]
+    rows += [(name or "log", _counted(one.log)) for name, one in found.items()]
+    rows += [("command", source.command)] if source.command else []
+    rows += list(versions())
+    return Section(
+        title="Where this comes from",
+        text="Nothing in it is random: the same files, command and versions give the same page.",
+        table=Table((Column("what"), Column("value", wrap=True)), tuple(rows)),
+    )
+
+
+def _counted(log: BanditLog) -> str:
+    fewest, most = int(log.n_arms.min()), int(log.n_arms.max())
+    arms = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{log.n_rounds:,} rounds of {arms} {'arm' if most == 1 else 'arms'}, {counted(log.n_features, 'feature')}"

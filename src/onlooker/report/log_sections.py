@@ -1,0 +1,218 @@
+"""The sections of a report, each made of what was found on one log."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlooker.base.checks import counted
+from onlooker.diagnosis import Test
+from onlooker.diagnosis.result import p_words
+from onlooker.imitation.held_out import TOLERANCE, HeldOutCurve
+from onlooker.logs.categories import Encoding
+from onlooker.logs.policy import LinearPolicy
+from onlooker.observers import Coefficient
+from onlooker.report.log_findings import LogAnalysis
+from onlooker.report.page import Section
+from onlooker.report.plots import Chart, IntervalChart, Level, Mark, Series, diagnosis_charts
+from onlooker.report.table import Column, Table
+from onlooker.report.tracking_page import tracking_section
+
+DRAWN = 30
+"""Coefficients that are drawn: the largest; the table has all."""
+
+LONG = 15
+"""A table of more coefficients stands behind a line to click."""
+
+
+def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
+    """Everything about one learner, in reading order."""
+    return values_section(found), *time_sections(found), burn_in_section(found), tracking_section(found.tracking)
+
+
+def by_size(coefficients: tuple[Coefficient, ...]) -> list[Coefficient]:
+    """The largest first, whatever their sign."""
+    return sorted(coefficients, key=lambda c: -abs(c.estimate))
+
+
+def values_section(found: LogAnalysis) -> Section:
+    """What the learner values."""
+    summary = found.summary
+    ranked = by_size(summary.coefficients)
+    percent = f"{100 * summary.level:g}%"
+    text = (
+        "A weight is the change in the log-odds of a pick for one unit of the feature, all else alike: above zero the "
+        "learner likes more of it, below zero less. Sizes compare only between features on the same scale. "
+        f"Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
+    )
+    for column, levels in (found.policy.categories or {}).items():
+        text += f" Levels of {column!r} are told against {levels[0]!r}."
+    if len(ranked) > DRAWN:
+        text += f" Drawn are the {DRAWN} largest of {len(ranked)} weights; the table has all."
+    return Section(
+        title="What the learner values",
+        text=text,
+        charts=(weights_chart(ranked[:DRAWN], percent),),
+        table=Table(
+            (
+                Column("feature", wrap=True),
+                Column("weight", align="right"),
+                Column("standard error", align="right"),
+                Column("from", align="right"),
+                Column("to", align="right"),
+                Column("z", ".2f", align="right"),
+            ),
+            tuple((c.name, *map(_finite, (c.estimate, c.standard_error, c.low, c.high, c.z))) for c in ranked),
+            caption=f"All {len(ranked)} weights, the largest first",
+        ),
+        folded=len(ranked) > LONG,
+    )
+
+
+def weights_chart(coefficients: list[Coefficient], percent: str) -> IntervalChart:
+    """Weights one under the other."""
+    ends = np.array([(c.low, c.high) for c in coefficients])
+    ends[~np.isfinite(ends).all(axis=1)] = np.nan
+    return IntervalChart(
+        title="Weights of the features",
+        x_label=f"weight, {percent} interval",
+        y_label="feature",
+        names=tuple(c.name for c in coefficients),
+        estimates=np.array([c.estimate for c in coefficients]),
+        low=ends[:, 0],
+        high=ends[:, 1],
+    )
+
+
+def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
+    """When it settled, and how far the policy agrees with the picks over time."""
+    charts, tests = diagnosis_charts(found.diagnosis), found.diagnosis.tests
+    final = charts[1:2]
+    settled = Section(
+        title="Whether and when it settled",
+        text=(
+            "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
+            "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
+            "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
+            "on its picks follow one policy, though its estimate may go on moving a little: the round since which that "
+            "has been at rest is another one, marked where its path is drawn."
+            if charts
+            else "There is too little in the log to tell."
+        ),
+        charts=(*charts[:1], *charts[2:]),
+        table=Table(
+            (
+                Column("tested", wrap=True),
+                Column("p-value", align="right"),
+                Column("statistic", ".2f", align="right"),
+                Column("compared with"),
+            ),
+            tuple((test.hypothesis, _p(test), test.statistic, test.distribution) for test in tests),
+            caption="A small p-value speaks against what was tested",
+        )
+        if tests
+        else None,
+    )
+    agreement = Section(
+        title="Agreement over time",
+        text=(
+            "How many picks the recovered policy makes too, and how many guessing would. It was fitted to the rounds "
+            "after the burn-in, where its agreement is a little too good."
+            + (
+                " The final policy is fitted to the last 30% of the log, always without the rounds that it foretells."
+                if final
+                else ""
+            )
+        ),
+        charts=(agreement_chart(found, charts[0].marks if charts else ()), *final),
+    )
+    return settled, agreement
+
+
+def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:
+    """The recovered policy's agreement with the picks, part by part, with the end of the burn-in among the marks."""
+    parts = found.agreement
+    middle = np.array([(part.start + part.stop) / 2 for part in parts])
+    value, low, high = (
+        np.array([getattr(part.agreement, name) for part in parts]) for name in ("value", "low", "high")
+    )
+    burn_in = found.summary.burn_in
+    return Chart(
+        title="Agreement of the recovered policy",
+        x_label="round",
+        y_label="part of the picks foretold",
+        series=(
+            Series("recovered policy", middle, value, low=low, high=high),
+            Series("guessing", middle, np.array([part.chance for part in parts])),
+        ),
+        marks=(*((Mark("burn-in", float(burn_in)),) if burn_in else ()), *marks),
+    )
+
+
+def burn_in_section(found: LogAnalysis) -> Section:
+    """How much of the beginning was thrown away, and why."""
+    title, curve, n_rounds = "How much of the beginning to leave out", found.curve, found.log.n_rounds
+    burn_in = found.summary.burn_in
+    left = counted(burn_in, "round") if burn_in else "nothing"
+    asked = f" The weights above leave {left} out, as was asked for."
+    if curve is None:
+        kept = asked if burn_in else " All of it was kept."
+        return Section(title=title, text=f"The log is too short to tell.{kept}")
+    kept = "to keep everything" if not curve.start else f"{curve.start:,} of {n_rounds:,} rounds"
+    text = (
+        "Early picks are exploration. A policy was fitted to what follows each of these burn-ins, without some late "
+        "rounds, which it then had to foretell: a small loss is good. The shortest burn-in is best whose loss is not "
+        f"clearly above the smallest ({TOLERANCE:g} standard errors, drawn as a band): {kept}. No reward is needed."
+        f"{asked if burn_in != curve.start else ''}"
+    )
+    return Section(title=title, text=text, charts=(burn_in_chart(curve, burn_in),))
+
+
+def burn_in_chart(curve: HeldOutCurve, burn_in: int) -> Chart:
+    """Loss on the held-out rounds after each burn-in; `burn_in` is the one that the weights come from."""
+    reach = TOLERANCE * curve.errors
+    low, high = curve.losses - reach, curve.losses + reach
+    return Chart(
+        title="Loss on late rounds that were held out",
+        x_label="burn-in (rounds left out)",
+        y_label="mean loss of a pick",
+        series=(Series("after this burn-in", curve.burn_ins.astype(np.float64), curve.losses, low=low, high=high),),
+        levels=(Level("smallest", float(curve.losses[curve.best])),),
+        marks=(Mark("chosen", float(burn_in)),),
+    )
+
+
+_LOADING = """
+
+from onlooker import LinearPolicy
+
+policy = LinearPolicy.load("policy.json")
+position = policy.pick(offers)"""
+
+
+def using_section(policy: LinearPolicy, saving: str) -> Section:
+    """How to save, load and use the policy."""
+    width = len(policy.theta)
+    offers = f"an array of shape (arms, {width})"
+    if policy.feature_names is not None:
+        columns = [repr(column) for column in Encoding.of(policy).columns]
+        shown = ", ".join(columns[:8]) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
+        offers = (
+            f"a table (pandas, polars, pyarrow) with the columns {shown}, or {offers} in the order of "
+            "policy.feature_names"
+        )
+    return Section(
+        title="How to use the policy",
+        text=(
+            f"Save it once, load it anywhere. The offers have one row for each arm of a round: {offers}. The answer "
+            "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
+        ),
+        code=saving + _LOADING,
+    )
+
+
+def _p(test: Test) -> str:
+    return p_words(test.p_value, test.least_p).removeprefix("= ")
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -1,0 +1,72 @@
+"""A tracked learner as a section of a page."""
+
+from __future__ import annotations
+
+from onlooker.observers import TrackingObserver
+from onlooker.observers.tracking_summary import CONSTANTS, TrackingSummary
+from onlooker.report.page import Section
+from onlooker.report.plots.tracking import tracking_charts
+from onlooker.report.table import Column, Table
+
+_ABOUT = (
+    "Every round was used: the observer follows the learner's estimate from pick to pick. Constants are in units of "
+    "the reward noise. The evidence is the log-probability of the picks that decided; three more is twenty times as "
+    "likely."
+)
+
+
+def tracking_section(observer: TrackingObserver) -> Section:
+    """How the learner explores and whether it has settled, the way its estimate went, and what else was considered.
+
+    Examples
+    --------
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB
+    >>> from onlooker.simulation.play import simulate
+    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=1000).log))
+    >>> section.title, len(section.charts), len(section.table.rows)
+    ('How it explores, and where its estimate went', 1, 4)
+    """
+    summary = observer.summary()
+    found = [" ".join(summary.words), *(f"Warning: {text}." for text in summary.warnings), _ABOUT]
+    return Section(
+        title="How it explores, and where its estimate went",
+        text="\n\n".join(found),
+        charts=tracking_charts(observer),
+        table=families_table(summary),
+    )
+
+
+def families_table(summary: TrackingSummary) -> Table:
+    """The ways to explore that were considered, by falling evidence; the first stands out if it fits.
+
+    Examples
+    --------
+    >>> from onlooker import UCB, Environment, LinUCB, simulate
+    >>> log = simulate(Environment(5, 20), LinUCB(), n_rounds=500).log
+    >>> families_table(TrackingObserver(exploration=UCB(1.0)).fit(log).summary()).rows[0][:3]
+    ('optimism (upper confidence bounds)', 'alpha', 1.0)
+    """
+    best = summary.families[0].evidence
+    return Table(
+        (
+            Column("way to explore"),
+            Column("constant"),
+            Column("best guess", ".3g", "right"),
+            Column("plausible", None, "right"),
+            Column("log-evidence", ".1f", "right"),
+            Column("behind by", ".1f", "right"),
+        ),
+        tuple(
+            (
+                one.words,
+                CONSTANTS[one.name],
+                one.strength,
+                f"{one.low:.3g} to {one.high:.3g}" if one.low < one.high else None,
+                one.evidence,
+                best - one.evidence,
+            )
+            for one in summary.families
+        ),
+        highlight=0 if summary.fits else None,
+    )

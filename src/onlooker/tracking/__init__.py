@@ -1,5 +1,0 @@
-"""Tracking: follow a ridge learner's estimate round by round, and tell how it explores."""
-
-from onlooker.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
-
-__all__ = ["FAMILIES", "TS", "UCB", "Exploration", "Lapse", "Softmax"]
