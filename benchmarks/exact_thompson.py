@@ -2,7 +2,7 @@
 
 The filter replaces the belief by a Gaussian after every round. Here nothing is replaced: a Gibbs sampler draws, in
 turn, the parameters that the learner sampled (Gaussians cut to where the pick wins) and the path of its estimate (a
-chain that is Gaussian given those). It is told the learner's constants, as is the filter. The mean of where the path
+chain that is Gaussian given those). It knows the learner's constants, as does the filter. The mean of where the path
 ends is what no observer of the same picks can improve on, on average over learners. It takes minutes for a log where
 the filter takes a second. One file a seed is kept in `--out`; running again goes on.
 """
@@ -252,8 +252,9 @@ if __name__ == "__main__":
     size = f"d = {given.features}, K = {given.arms}, N = {given.rounds:,}"
     text = table(
         rows,
-        f"Direction errors on LinTS logs, {size}. Tracking and the sampler are told nu, the sampler the prior, too; "
-        f"{given.sweeps:,} sweeps, the first fifth left out. How far its two halves are apart says how well it mixed.",
+        f"Direction errors on LinTS logs, {size}. Tracking and the sampler are given nu, and the sampler also the "
+        f"prior; {given.sweeps:,} sweeps, the first fifth left out. How far its two halves are apart says how well it "
+        "mixed.",
     )
     write_text(given.out / "exact.md", "# Tracking beside the exact posterior\n\n" + text)
     print(text)

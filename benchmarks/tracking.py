@@ -142,7 +142,7 @@ def logs(folder: Path, seeds: int) -> None:
                     f"{of['misfit'].max():.3f}",
                 ]
             )
-    heads = ["log", "family named", "error / error if told", "error / learner's", "direction covered", "path covered"]
+    heads = ["log", "family named", "error / error if known", "error / learner's", "direction covered", "path covered"]
     right = sum(row["right"] for row in rows)
     intro = (
         f"The right family was named for {right} of {len(rows)} logs ({right / len(rows):.1%}). Coverage is of 95% "
@@ -180,7 +180,7 @@ def robust(folder: Path, seeds: int) -> None:
         "finite",
     ]
     intro = (
-        f"LinUCB, d = 20, K = 50, N = 5,000, {seeds} seeds; the observer is told UCB(1) and ridge 1 unless the case "
+        f"LinUCB, d = 20, K = 50, N = 5,000, {seeds} seeds; the observer is given UCB(1) and ridge 1 unless the case "
         "says otherwise."
     )
     _keep(folder / "robust.md", "# Tracking: what wrong assumptions cost", intro, _markdown(heads, lines))

@@ -41,12 +41,12 @@ CASES = (
 """What may differ from what the observer assumes."""
 
 
-def told(learner: str, d: int) -> Exploration:
+def true_exploration(learner: str, d: int) -> Exploration:
     """How a learner really explores, in units of the reward noise.
 
     Examples
     --------
-    >>> told("LinTS", d=20)
+    >>> true_exploration("LinTS", d=20)
     TS(nu=20.0)
     """
     ways: dict[str, Exploration] = {"LinUCB": UCB(1.0), "LinTS": TS(float(d)), "epsilon-greedy 0.05": Lapse(0.05)}
@@ -54,7 +54,7 @@ def told(learner: str, d: int) -> Exploration:
 
 
 def log_cell(learner: str, d: int, K: int, N: int, seed: int) -> dict[str, Any]:
-    """Track one log, once without being told how its learner explores and once told.
+    """Track one log, once without knowing how its learner explores and once knowing it.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def log_cell(learner: str, d: int, K: int, N: int, seed: int) -> dict[str, Any]:
     started = time.perf_counter()
     observer = _tracked(simulation.log)
     seconds = time.perf_counter() - started
-    knowing = _tracked(simulation.log, exploration=told(learner, d))
+    knowing = _tracked(simulation.log, exploration=true_exploration(learner, d))
     summary = observer.summary()
     return {
         "learner": learner,
@@ -77,7 +77,7 @@ def log_cell(learner: str, d: int, K: int, N: int, seed: int) -> dict[str, Any]:
         "seed": seed,
         "found": observer.exploration_.name,
         "strength": observer.exploration_.strength,
-        "right": observer.exploration_.name == told(learner, d).name,
+        "right": observer.exploration_.name == true_exploration(learner, d).name,
         "margin": summary.margin if math.isfinite(summary.margin) else None,
         "learner_error": direction_error(simulation.learner_theta, environment.theta_star),
         "error": direction_error(observer.theta_, environment.theta_star),

@@ -55,7 +55,7 @@ def test_separable(l2):
     log = BanditLog.from_dense(X, (X @ THETA).argmax(axis=1))
     observer, categories, text = fit_and_catch(log, l2=l2)
     assert categories == [errors.SeparableDataWarning]
-    assert "some theta explains (nearly) all 500 picks" in text
+    assert "one theta explains (nearly) all 500 picks" in text
     assert direction_error(observer.theta_, THETA) < 0.1
     assert np.isfinite(observer.theta_).all()
 
@@ -92,10 +92,10 @@ def test_collinear_features(l2):
     log = softmax_log(X, np.array([1.0, -1.0, 0.5, 0.0]), names=["a", "b", "c", "twice a"])
     observer, categories, text = fit_and_catch(log, l2=l2)
     assert categories == [errors.CollinearFeaturesWarning]
-    assert "'a', 'twice a' cannot be told apart" in text
+    assert "'a', 'twice a' are not identifiable separately" in text
     errors_ = [row.standard_error for row in observer.summary().coefficients]
     assert np.isnan(errors_).tolist() == [True, False, False, True]
-    # What can be told is right, and so is the sum that counts.
+    # What is identified is right, and so is the sum that counts.
     assert observer.theta_[0] + 2 * observer.theta_[3] == pytest.approx(1.0, abs=0.25)
     assert observer.theta_[1] == pytest.approx(-1.0, abs=0.25)
 
@@ -286,7 +286,7 @@ def test_the_same_feature_in_two_units():
     both = BanditLog.from_dense(X, log.chosen, feature_names=["dollars", "b", "c", "micros"])
     _, categories, text = fit_and_catch(both, l2=0.0)
     assert categories == [errors.CollinearFeaturesWarning]
-    assert "'dollars', 'micros' cannot be told apart" in text
+    assert "'dollars', 'micros' are not identifiable separately" in text
 
 
 @pytest.mark.parametrize("offset", [1.7e9, 1e12])

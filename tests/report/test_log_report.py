@@ -162,7 +162,7 @@ def test_warnings_are_near_the_top():
     both = np.concatenate([X, X[:, :, :1]], axis=2)
     page = report_page(BanditLog.from_dense(both, chosen=X[:, :, 0].argmax(axis=1)))
     text = Elements(render(page)).text
-    assert any("told apart" in warning for warning in page.warnings)
+    assert any("not identifiable separately" in warning for warning in page.warnings)
     for warning in page.warnings:
         assert text.index(warning) < text.index("What the learner values")
 

@@ -1,89 +1,89 @@
-"""What can go wrong, by name: errors that refuse, warnings that teach."""
+"""Errors and warnings: an error stops the work, a warning comes with an answer that can be used."""
 
 
 class OnlookerError(Exception):
-    """Base of every error that onlooker raises on purpose."""
+    """Base class of all errors that onlooker raises on purpose."""
 
 
 class InputError(OnlookerError, ValueError):
-    """The input cannot be used; the message says what, where and what to do."""
+    """The input cannot be used. The message says what is wrong, where, and what to do."""
 
 
 class ClusterError(OnlookerError):
-    """A cluster cannot be reached, or cannot go on; the message says what to do."""
+    """A cluster cannot be reached or has stopped working. The message says what to do."""
 
 
 class NotFittedError(OnlookerError, ValueError, AttributeError):
-    """A learned attribute was asked for before `fit`."""
+    """A fitted attribute was used before `fit` was called."""
 
 
 class OnlookerWarning(UserWarning):
-    """Base of every warning that onlooker gives: the answer is usable, but read this first."""
+    """Base class of all warnings. The result can be used, with the limit that the message describes."""
 
 
 class ColumnsLeftOutWarning(OnlookerWarning):
-    """Some columns of a table are text of many values, of one value or no text at all, so they are no features."""
+    """Some columns are not used as features: text with a single value or too many values, or an unsupported type."""
 
 
 class TimesOutOfOrderWarning(OnlookerWarning):
-    """A column that looks like a time is out of order, and nobody asked to sort by it."""
+    """A column that looks like a time is not sorted, and no sorting was requested. Use `order_by` to sort by it."""
 
 
 class RoundsOutOfOrderWarning(OnlookerWarning):
-    """Rounds are numbered one after the other, but not in the order in which they stand in the table."""
+    """The round numbers are consecutive, but the rows of the table are not in that order."""
 
 
 class OnlyOnPicksWarning(OnlookerWarning):
-    """A feature differs from 0 in picked rows only: what came of a pick would foretell it without fail."""
+    """A feature is non-zero in picked rows only. It is probably an outcome of the pick and must not be a feature."""
 
 
 class MixedFeatureWarning(OnlookerWarning):
-    """A feature is a number in some places and text in others, so it became a number and a category besides."""
+    """A feature mixes numbers and text, so it is encoded as a number and a category."""
 
 
 class UnseenCategoryWarning(OnlookerWarning):
-    """A category has a level that was not there when its encoding was made: it is scored as the reference level."""
+    """A category has a level that its encoding does not know. It is scored as the reference level."""
 
 
 class SharedFeaturesWarning(OnlookerWarning):
-    """Features that all arms of a round share say nothing of the choice by themselves, so they were left out."""
+    """Features shared by all arms of a round cannot explain a choice by themselves, so they were left out."""
 
 
 class SkippedLinesWarning(OnlookerWarning):
-    """Some lines of a file hold no round that can be used: they were counted and left out."""
+    """Some lines of a file contain no usable round. They were counted and left out."""
 
 
 class RepeatedRoundsWarning(OnlookerWarning):
-    """No round of a log is new, so that all are skipped; or it is not known whether they are."""
+    """All rounds of a log were followed before and are skipped, or it is not known whether they were."""
 
 
 class OneArmRoundsWarning(OnlookerWarning):
-    """Some rounds offer a single arm: nothing was chosen there, so they say nothing."""
+    """Some rounds offer a single arm. They involve no choice and carry no information about preferences."""
 
 
 class TooFewRoundsWarning(OnlookerWarning):
-    """There are fewer informative rounds than features: the penalty decides much of the answer."""
+    """There are too few rounds with a choice for the number of features. Regularisation decides much of the result."""
 
 
 class NoPreferenceWarning(OnlookerWarning):
-    """The picks are explained as well by choosing uniformly at random."""
+    """Uniformly random picks explain the data as well as the fitted policy. Do not read its weights as preferences."""
 
 
 class SeparableDataWarning(OnlookerWarning):
-    """One theta explains picks without error, so the data do not bound its length."""
+    """The picks are separable: one theta explains them without error, so the data do not bound its length."""
 
 
 class CollinearFeaturesWarning(OnlookerWarning):
-    """Some features cannot be told apart within the rounds, or never vary within one."""
+    """Some features are not identifiable separately (collinear within the rounds), or never vary within a round."""
 
 
 class PenaltyDominatesWarning(OnlookerWarning):
-    """The penalty, not the data, decides some coefficients: often a feature on a tiny scale."""
+    """Regularisation determines some weights as much as the picks do, often those of features on a tiny scale."""
 
 
 class NoFamilyFitsWarning(OnlookerWarning):
-    """No way to explore that is known predicts the picks: the tracked estimate may mislead."""
+    """None of the known exploration families predicts the picks, so the tracked estimate may be misleading."""
 
 
 class ConvergenceWarning(OnlookerWarning):
-    """The solver stopped before the gradient was small."""
+    """The solver stopped before it converged. Bring the features to similar scales, or use a larger `l2`."""

@@ -145,7 +145,7 @@ def _synced(temporary: Path, mode: int | None) -> Iterator[BinaryIO]:
         file.close()
         os.fsync(descriptor)
     except BaseException:
-        # The rest of the buffer goes nowhere, and what went wrong first is what is told.
+        # What is left in the buffer is dropped, and the first error is the one reported.
         for close in (file.close, partial(os.close, descriptor)):
             with suppress(OSError):
                 close()

@@ -74,5 +74,5 @@ class Actor:
             return Answer(error=str(error), details=traceback.format_exc())
         except MemoryError:
             return Answer(error="a worker has too little memory: use more workers, or larger machines", is_input=True)
-        except Exception as error:  # noqa: BLE001 - the worker goes on, and the caller is told
+        except Exception as error:  # noqa: BLE001 - the worker goes on, and the caller gets the error
             return Answer(error=one_line(error), details=traceback.format_exc())

@@ -70,7 +70,7 @@ class _Pickler(pickle.Pickler):
     """A pickler that knows a format by its place in the list."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """How to make an object anew."""
+        """How to rebuild an object."""
         if isinstance(obj, Format):
             return _format, (FORMATS.index(obj),)
         return NotImplemented

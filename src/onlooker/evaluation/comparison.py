@@ -98,7 +98,7 @@ class Comparison:
 
 
 def default_observers() -> dict[str, Observer]:
-    """The observers that a comparison runs unless told otherwise."""
+    """The observers that a comparison runs by default."""
     return {method.title: method.make() for method in find_methods(["naive", "rule", "auto", "tracking"])}
 
 

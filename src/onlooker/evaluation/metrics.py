@@ -97,7 +97,7 @@ def _unit(theta: Vector) -> Vector:
 
 def _as_policy(policy: Chooser | ArrayLike) -> Chooser:
     found: Any = getattr(policy, "policy_", policy)
-    # NumPy's arrays have a `choose` of their own, so parameters are told by type.
+    # NumPy's arrays have a `choose` of their own, so parameters are recognised by their type.
     chooser: Chooser = LinearPolicy(found) if isinstance(found, (np.ndarray, list, tuple)) else found
     return chooser
 

@@ -51,7 +51,7 @@ def reproduce(
     progress: TaskProgress | None = None,
     hire: WorkersOf = Workers,
 ) -> Reproduction:
-    """Run the cells that are missing in `folder` and write everything anew from all that are needed.
+    """Run the cells that are missing in `folder` and write all outputs again from the cells they need.
 
     With `figure`, only the cells of that figure are run, and only it is drawn; the claims are judged on them alone.
     """

@@ -37,7 +37,7 @@ class Task:
     """Keyword arguments: what JSON can hold, numbers, text, lists and dicts."""
 
     cost: float = 1.0
-    """How long it takes, in any unit: long tasks start first, and the time left is told by it."""
+    """How long it takes, in any unit. Long tasks start first, and the time left is estimated from it."""
 
 
 def run_tasks(
@@ -69,7 +69,7 @@ def run_tasks(
     workers
         How many, each with one thread; as many processes as `onlooker.base.threads.n_threads()` unless said.
     progress
-        Told about every finished task.
+        Called after every finished task.
     hire
         Where the tasks are run: by processes of this machine, unless said.
 

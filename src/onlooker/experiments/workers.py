@@ -240,7 +240,7 @@ def _end_with_parent() -> None:
 def attempt(function: bytes, arguments: str) -> tuple[str, str, str]:
     """Result, error and traceback of one call, whose arguments are JSON and whose function is pickled."""
     try:
-        # Loaded anew for every job, so that no job can see what another left in the function's object.
+        # Loaded again for every job, so that no job can see what another left in the function's object.
         result = pickle.loads(function)(**json.loads(arguments))
         return as_json(result, "its result"), "", ""
     except Exception as error:  # noqa: BLE001 - whatever a job raises is its outcome, and the worker goes on

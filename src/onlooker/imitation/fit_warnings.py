@@ -1,4 +1,4 @@
-"""What a fit cannot tell, found and named: each finding is a warning that teaches."""
+"""Checks of a fit: each problem is a named warning that says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ from onlooker.imitation.softmax import SoftmaxObjective, round_losses
 from onlooker.logs.log import BanditLog, feature_labels
 
 UNBOUNDED = 1e-10
-"""Without a penalty, a direction with less than this fraction of the spread's curvature was growing without bound."""
+"""Without regularisation, a direction with less than this fraction of the spread's curvature grows without bound."""
 
 BOUNDED = 1e-6
-"""Where every direction has more than this fraction of their own spread's, some of the rounds bound theta for all."""
+"""Rounds with more than this fraction of their own spread's curvature in every direction bound theta."""
 
 LOOKS = 4
-"""How often rounds are added that are hard to explain, before all are asked."""
+"""How often the rounds that fit worst are added to the sample, before all rounds are used."""
 
 NEARLY_SEPARABLE = 0.98
-"""A fit whose policy makes this part of the picks may be the penalised fit of picks that can all be explained."""
+"""If the fitted policy agrees with at least this share of the picks, the data may be separable."""
 
 WEAK = 0.15
-"""A coefficient of which the penalty takes away this part, or more, is the penalty's as much as the data's."""
+"""Regularisation dominates a coefficient if it shrinks it by this share or more."""
 
 
 Flags = NDArray[np.bool_]
-"""One truth per feature."""
+"""One flag per feature."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trouble:
-    """What was found."""
+class FitFindings:
+    """What the checks of a fit found."""
 
     warnings: tuple[OnlookerWarning, ...]
-    """In the order in which to read them."""
+    """Most basic first."""
 
     constant: Flags
-    """Which features never vary within a round, shape (d,): their coefficients mean nothing."""
+    """Which features never vary within a round, shape (d,): their coefficients are not identified."""
 
     identified: Flags
-    """Which coefficients the rounds can tell at all, shape (d,)."""
+    """Which coefficients the rounds identify, shape (d,)."""
 
     rank: int
-    """How many directions of theta the rounds can tell."""
+    """How many directions of theta the rounds identify."""
 
 
-def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
-    """Look for everything that makes the fitted theta less than it seems; `hessian` is the objective's there."""
+def check_fit(objective: Objective, fit: Fit, hessian: Matrix) -> FitFindings:
+    """Check what the data identify and how far the fit can be trusted; `hessian` is the objective's at the fit."""
     names = feature_labels(objective.feature_names, objective.n_features)
     curvature = _curvature(objective, hessian - objective.l2 * np.eye(len(names)))
     constant, tangled = curvature.constant, curvature.tangled
@@ -80,7 +80,7 @@ def find_trouble(objective: Objective, fit: Fit, hessian: Matrix) -> Trouble:
     ]
     if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
         findings += _about_preference(objective, fit, rank=curvature.rank)
-    return Trouble(
+    return FitFindings(
         warnings=tuple(findings),
         constant=constant,
         identified=~(constant | tangled | (unbounded & (objective.l2 == 0))),
@@ -97,29 +97,29 @@ def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: in
 def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
     if objective.n_one_arm:
         yield OneArmRoundsWarning(
-            f"in {counted(objective.n_one_arm, 'round')} a single arm was offered: "
-            "nothing was chosen there, so it is left out"
+            f"in {counted(objective.n_one_arm, 'round')} a single arm was offered, so there was no choice. "
+            "Such rounds are left out; no action is needed"
         )
     d = objective.n_features
     if objective.n_rounds < d:
         yield TooFewRoundsWarning(
-            f"{objective.n_rounds} rounds with a choice for {d} features: theta rests on the penalty (l2); "
-            "keep more rounds or fewer features"
+            f"{objective.n_rounds} rounds with a choice for {d} features are too few: the weights depend on the "
+            "regularisation (l2). Keep more rounds or use fewer features"
         )
 
 
 def about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
-    """Say which features no pick depends on, and which cannot be told apart."""
+    """Name the features that no pick depends on, and those that are not identifiable separately."""
     if constant.any():
         yield CollinearFeaturesWarning(
-            f"{_some(names, constant)} never varies within a round, so no pick depends on it: its coefficient is 0 "
-            "and has no interval; leave it out, cross it with a feature of the arms, or, if it tells learners apart, "
-            "look at each of them alone"
+            f"{_some(names, constant)} never varies within a round, so no pick depends on it: its weight is set to 0 "
+            "and has no interval. Leave it out, cross it with a feature of the arms, or, if it distinguishes several "
+            "learners, split the log by it"
         )
     if tangled.any():
         yield CollinearFeaturesWarning(
-            f"{_some(names, tangled)} cannot be told apart: within the rounds only a combination of them counts, and "
-            "many coefficients make it; those given have no intervals; leave one of the features out"
+            f"{_some(names, tangled)} are not identifiable separately: within the rounds they are collinear, so their "
+            "weights are not unique and have no intervals. Leave one of the features out"
         )
 
 
@@ -130,13 +130,13 @@ def _about_separation(
         return
     if objective.l2 == 0 and not _explains_all(objective, fit):
         yield SeparableDataWarning(
-            f"{_some(names, unbounded)} decides some picks without exception, so the data do not bound its "
-            "coefficient: read it as large, or set l2 above 0"
+            f"{_some(names, unbounded)} decides some picks without exception, so the data do not bound its weight. "
+            "Read the weight only as large, or set l2 above 0"
         )
         return
     yield SeparableDataWarning(
-        f"some theta explains (nearly) all {objective.n_rounds} picks without error: the direction found can be used, "
-        "but nothing bounds its length but the penalty, and its intervals mean little; more rounds would bound it"
+        f"the picks are separable: one theta explains (nearly) all {objective.n_rounds} picks, so only regularisation "
+        "bounds its length, and its intervals mean little. Use its direction only, or keep more rounds"
     )
 
 
@@ -146,22 +146,22 @@ def _about_penalty(
     weak = identified & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
     if weak.any():
         yield PenaltyDominatesWarning(
-            f"the penalty (l2 = {objective.l2:g}) decides {_some(names, weak)} as much as the picks do: the feature is "
-            "on a tiny scale, close to a combination of others, or nearly always (or never) picked; lower l2, or "
-            "rescale or drop it"
+            f"regularisation (l2 = {objective.l2:g}) determines the weight of {_some(names, weak)} as much as the "
+            "picks do: the feature is on a tiny scale, nearly collinear with others, or nearly always (or never) "
+            "picked. Lower l2, or rescale or drop the feature"
         )
 
 
 def _about_convergence(fit: Fit, unbounded: Flags) -> Iterator[OnlookerWarning]:
     if not fit.converged and not unbounded.any():
         yield ConvergenceWarning(
-            f"the solver stopped after {fit.n_iter} passes with a gradient of {largest(fit.at.gradient):.1e}: "
-            "bring the features to similar scales, or try a larger l2"
+            f"the solver did not converge: it stopped after {fit.n_iter} passes with a gradient of "
+            f"{largest(fit.at.gradient):.1e}. Bring the features to similar scales, or try a larger l2"
         )
 
 
 def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
-    """Which coefficients maximum likelihood would send to infinity, as far as can be told at little cost."""
+    """Which coefficients maximum likelihood would send to infinity, as far as a cheap check shows."""
     none = np.zeros(objective.n_features, dtype=bool)
     if objective.l2 > 0 and fit.at.agreed < NEARLY_SEPARABLE * objective.total:
         return none
@@ -182,7 +182,7 @@ def _unbounded(objective: Objective, fit: Fit, hessian: Matrix) -> Flags:
 
 
 def _explains_all(objective: Objective, fit: Fit) -> bool:
-    """Whether every pick scores above all others; weights that are no whole numbers do not add up exactly."""
+    """Whether every pick has the best score; fractional round weights do not add up exactly."""
     return fit.at.explained > objective.total * (1 - 1e-12)
 
 
@@ -213,15 +213,15 @@ def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[
     ratio, p = likelihood_ratio(-total * fit.loss, -total * objective.null_loss, rank)
     if p > 0.05:
         yield NoPreferenceWarning(
-            f"picking uniformly at random explains the picks as well (likelihood ratio {ratio:.1f} on {rank} degrees "
-            f"of freedom, p = {p:.2f}): do not read theta as a preference"
+            f"the picks are explained as well by picking uniformly at random (likelihood ratio {ratio:.1f} on {rank} "
+            f"degrees of freedom, p = {p:.2f}). Do not interpret the weights as preferences; more rounds may help"
         )
 
 
 def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
     """Which directions of theta the choices depend on; a feature that varies by no more than rounding is constant.
 
-    Judged by the fit's own curvature first, then by a sample of the rounds; all are read only if both look flat.
+    Judged by the fit's own curvature first, then by a sample of the rounds; all are used only if both look flat.
     """
     noise = objective.rounding() ** 2
     found = Curvature.of(data_hessian, flat=UNIDENTIFIED, noise=noise)

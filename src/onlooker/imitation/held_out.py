@@ -1,4 +1,4 @@
-"""Choosing the burn-in from the log alone, by which suffix best foretells picks that were left out of it."""
+"""Choosing the burn-in from the log alone, by which suffix best predicts held-out picks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE = 2.0
 """How many standard errors (of the paired differences) worse than the best a longer suffix may be.
 
 A compromise found by trial on simulated logs: a smaller one cuts stationary logs more often, a larger one keeps more of
-a learner's burn-in. Where picks lapse at random (epsilon-greedy) the differences are noisy and most of it is kept.
+a learner's burn-in. Where some picks are random (epsilon-greedy) the differences are noisy and most of it is kept.
 """
 
 BLOCKS = 100
@@ -36,7 +36,7 @@ LEAST_ROUNDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOut:
-    """Keep as much of the log as foretells its second half no worse than the best suffix does.
+    """Keep the longest suffix that predicts the log's second half about as well as the best suffix does.
 
     Every candidate suffix is fitted without some parts of the log's second half, on which their losses are compared.
     The longest suffix that is not clearly worse than the best is kept (`TOLERANCE`, with the error taken between the
@@ -112,7 +112,7 @@ def _mean_loss(log: BanditLog, counts: Vector, part: Index, theta: Vector) -> fl
 # eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
 @dataclass(frozen=True, kw_only=True, eq=False)
 class HeldOutCurve:
-    """What `HeldOut` looks at: how well the suffix after each burn-in foretells the rounds held out."""
+    """What `HeldOut` compares: how well the suffix after each burn-in predicts the held-out rounds."""
 
     burn_ins: Index
     """Rounds thrown away, fewest first, shape (m,)."""

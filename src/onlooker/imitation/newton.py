@@ -102,7 +102,7 @@ def minimise(
 
 
 def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> tuple[Fit, Seen]:
-    """Find the minimiser, and look at the objective there: in the search's last pass, where that can be foretold.
+    """Find the minimiser and evaluate `look` there, in the search's last pass where that pass can be predicted.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class _Search(Generic[Seen]):
     share: float
     """What the last look at the curvature left out (see `FINE`), and what the next is to leave out."""
     before: float | None
-    """Decrement before the last step; None where the search has started anew or looked closer since."""
+    """Decrement before the last step; None where the search has restarted or evaluated the curvature since."""
     curved: bool
     """Whether that step was Newton's, with the curvature where it started."""
     rate: float | None
@@ -143,7 +143,7 @@ class _Search(Generic[Seen]):
     last: Seen | None
     """What `look` saw, if the last pass was its."""
     from_zero: bool
-    """Whether it set out from zero: then there is nowhere better to start anew."""
+    """Whether it set out from zero: then there is no better point to restart from."""
     known: bool
     """Whether it set out with the curvature of a similar objective."""
     settled: float
@@ -175,7 +175,7 @@ class _Search(Generic[Seen]):
         if self.from_zero:
             self._curve(np.zeros(objective.n_features))
         elif self.here.value > objective.null_loss:
-            self._start_anew()
+            self._restart()
 
     def run(self) -> tuple[Fit, Seen | None]:
         """Find the minimiser, and what `look` saw there (or a step before it) if the last pass was its."""
@@ -196,10 +196,10 @@ class _Search(Generic[Seen]):
             curved = isinstance(self.here, CurvedPoint)
             flat = decrement <= self.tolerance and _is_flat(self.here, self.metric)
             if not self.from_zero and curved and (ahead is None or flat):
-                self._start_anew()
+                self._restart()
                 continue
             if ahead is None and curved:
-                # Rounding hides any further descent: huge features make gradients that cannot be told from zero.
+                # Rounding hides any further descent: with huge features a gradient may not differ from zero by more.
                 return self._found(None, converged=decrement <= self.tolerance**0.5)
             if ahead is None:
                 self._look_closer()
@@ -262,8 +262,8 @@ class _Search(Generic[Seen]):
         self.passes, self.before = self.passes + 1, None
         self._curve(self.here.theta)
 
-    def _start_anew(self) -> None:
-        """Go on from zero."""
+    def _restart(self) -> None:
+        """Start again from zero."""
         self.from_zero, self.share, self.passes, self.before = True, ROUGH, self.passes + 1, None
         self._curve(np.zeros(self.objective.n_features))
 

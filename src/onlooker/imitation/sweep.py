@@ -66,7 +66,7 @@ def burn_in_sweep(
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
     An alpha of 0 throws one round away, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
-    as `scan_log` gives it, is gone through a few times, for all alphas at once.
+    as `scan_log` gives it, is scanned a few times, for all alphas at once.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _next_fit(
 ) -> tuple[int, SoftmaxObjective, Fit]:
     """Fit of one suffix, started from the last, longer one."""
     objective = SoftmaxObjective(log.suffix(burn_in), l2=l2, weights=weights[burn_in:])
-    # Without a penalty a feature that stops varying would keep its old coefficient, so every fit starts anew.
+    # Without regularisation a feature that stops varying would keep its old coefficient, so no fit is warm-started.
     if last is None or l2 == 0:
         return burn_in, objective, minimise(objective, tolerance=SWEEP_TOLERANCE)
     before, longer, near = last

@@ -225,7 +225,7 @@ def redraw_beliefs(
 ) -> int:
     """One Metropolis step for the belief of every round of a block; returns how many moved.
 
-    The proposal keeps `N(m_t, noise^2 N_t^-1)` with `m_t = N_t^-1 y_t`, and takes a share `steps[t]` of it anew:
+    The proposal keeps `N(m_t, noise^2 N_t^-1)` with `m_t = N_t^-1 y_t`, and draws a share `steps[t]` of it again:
     `m + sqrt(1 - step^2) (rho - m) + step noise R'z`. So only the pick's probability decides. Adds to `slopes` the
     derivative of the beliefs' log-density in n0, and the squared length of `R m_t` in units of the noise.
     """

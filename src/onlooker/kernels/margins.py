@@ -41,7 +41,7 @@ class Model(NamedTuple):
     sampling: float
     """Multiple of `V^-1` that is the covariance of a sampled estimate around the learner's."""
     jitter: float
-    """Variance of what is added to every arm's score, anew for each arm and round."""
+    """Variance of the noise added to every arm's score, independent for each arm and round."""
     lapse: float
     """Share of picks that are uniform."""
     shrink: float
@@ -216,7 +216,7 @@ def _condition(count: int, means: Vector, covariance: Matrix, shifts: Vector, dr
     for k in range(count):
         shifts[k], drops[k] = 0.0, 0.0
         variance = covariance[k, k]
-        # What earlier rivals have told leaves nothing open, or rounding more than that.
+        # Given the earlier rivals nothing is left to learn from this one (rounding can make the variance negative).
         if variance <= 0.0:
             continue
         deviation = math.sqrt(variance)
@@ -296,7 +296,7 @@ def beats_all(
 ) -> tuple[float, int, int]:
     """Probability that `arm` has the best score, how many rivals were close, and how many arms share that score.
 
-    Arms with the same features do, unless each has noise of its own. `at` has what the margins told.
+    Arms with the same features do, unless each has noise of its own. `at` receives the margins' moments.
     """
     rivals = _strongest(at.values[:n_arms], at.reaches[:n_arms], arm, at.order)
     count = _margins(

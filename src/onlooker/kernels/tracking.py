@@ -20,7 +20,7 @@ _compiled = cached_njit()
 def _take_in(
     count: int, covariance: Matrix, carried: Matrix, shifts: Vector, drops: Vector, weight: float, belief: Belief
 ) -> None:
-    """Move the belief by what the margins told, with probability `weight`; with the rest the pick told nothing."""
+    """Update the belief with the margins, with probability `weight`; else the pick was random and changes nothing."""
     d = len(belief.mean)
     jump = np.zeros(d)
     for k in range(count):
@@ -81,14 +81,14 @@ def follow(
     choices: int,
     belief: Belief,
     log_probabilities: Vector,
-    lapses: Vector,
+    random_picks: Vector,
     tally: Matrix,
 ) -> None:
     """Follow the learner through some rounds, before which it had so many `choices` of more than one arm.
 
-    Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was a
-    lapse. At every CHECKED-th choice `tally`, shape (4, BINS), takes in the probability p of the best arm or those like
-    it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
+    Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was
+    random. At every CHECKED-th choice `tally`, shape (4, BINS), takes in the probability p of the best arm or those
+    like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
     """
     at = room(offsets, 0, len(chosen), features.shape[1])
     for t in range(len(chosen)):
@@ -107,7 +107,7 @@ def follow(
         total = kept + model.lapse / n_arms
         weight = kept / total if total > 0.0 else 0.0
         log_probabilities[t] = math.log(max(total, 1e-300))
-        lapses[t] = 1.0 - weight
+        random_picks[t] = 1.0 - weight
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
         _move(features, first + pick, belief)

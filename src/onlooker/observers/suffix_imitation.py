@@ -16,7 +16,7 @@ from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, LengthRule, PowerRule
 from onlooker.imitation.covariance import model_covariance, sandwich_covariance, window_width
-from onlooker.imitation.fit_warnings import find_trouble, likelihood_ratio
+from onlooker.imitation.fit_warnings import check_fit, likelihood_ratio
 from onlooker.imitation.held_out import HeldOut
 from onlooker.imitation.newton import Fit, minimise_and_look
 from onlooker.imitation.objective import CurvedPoint, Objective
@@ -218,7 +218,7 @@ class SuffixImitation(Observer):
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
-        trouble = find_trouble(objective, fit, at.hessian)
+        trouble = check_fit(objective, fit, at.hessian)
         told = trouble.identified & (objective.n_rounds > basis.n_features)
         covariance[~told, :] = np.nan
         covariance[:, ~told] = np.nan

@@ -29,7 +29,8 @@ def fewest_misses(
     """Search for the theta of the smallest 0-1 loss, from `start` and never ending above it.
 
     Theta's length means nothing to the loss: it is such that scores spread within rounds as they do at `start`. If
-    nothing that misses less is found, `start` is the answer. `progress` is told of circles, and of how many at most.
+    nothing that misses less is found, `start` is the answer. `progress` is called with the number of circles
+    searched and the most there can be.
 
     Examples
     --------
