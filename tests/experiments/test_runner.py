@@ -234,7 +234,7 @@ def test_what_a_killed_run_was_writing_is_swept_up(tmp_path):
     [
         (
             [0],
-            "task t0: nothing can be done with 0 (the other tasks are done; what is done is kept, run again to go on)",
+            "task t0: nothing can be done with 0 (the other tasks are done; results are kept, run again to resume)",
         ),
         ([1], "task t1: its result: cannot be kept as JSON (Object of type set is not JSON serializable)"),
         ([3, 2], "task t2: ZeroDivisionError: division by zero (2 of 4 tasks failed;"),

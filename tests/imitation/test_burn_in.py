@@ -1,4 +1,4 @@
-"""Burn-in rules: each says how many rounds to throw away."""
+"""Burn-in rules: each says how many rounds to discard."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_nonsense_is_refused(burn_in):
 
 
 def test_auto_finds_the_switch():
-    """The random picks are thrown away, and mostly little else."""
+    """The random picks are discarded, and mostly little else."""
     starts = [HeldOut().start(learner_log(n_rounds=3000, switch=900, seed=seed)) for seed in range(10)]
     assert min(starts) >= 890
     assert np.median(starts) <= 1000

@@ -67,7 +67,7 @@ def _digest(document: dict[str, Any]) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose every name stands there once: which of two was meant, nobody can say."""
+    """An object in which every name occurs once: of two, it is not known which was meant."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

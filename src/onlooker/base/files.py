@@ -83,7 +83,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Sweep up what a killed process was writing; nobody else may be writing into the folder."""
+    """Delete the temporary files of killed processes. No other process may be writing into the folder."""
     for path in folder.iterdir():
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ DEEPEST = 100
 """Levels of brackets within brackets: a log, a policy or a state has fewer than ten, and some ten thousand overrun the
 stack of a parser."""
 _STRING = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*+"?')
-"""A string, or one that the end of its line cuts short, which no parser takes for one that goes on."""
+"""A string, or the start of one that the end of the line cuts short, which no parser continues on the next."""
 _OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
 _LONGEST = 1 << 23
 """Bytes of an object in JSON lines."""

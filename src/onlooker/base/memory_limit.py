@@ -43,7 +43,7 @@ WIDEST = 32
 """The room of so many is not filled with rounds of a scan, whatever is done with it."""
 
 ROUNDS = 20_000_000
-"""Bytes that rounds in hand need in any case, beside such matrices."""
+"""Bytes that rounds need in any case, in addition to such matrices."""
 
 HELD = 4
 """Rounds in memory take so many times their features while they are worked on, themselves included."""

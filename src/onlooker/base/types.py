@@ -13,7 +13,7 @@ Vector = NDArray[np.float64]
 """One number per feature (or per round)."""
 
 Matrix = NDArray[np.float64]
-"""Shape (d, d) unless said otherwise."""
+"""Shape (d, d) unless stated otherwise."""
 
 Index = NDArray[np.int64]
 """Positions, counts and offsets."""

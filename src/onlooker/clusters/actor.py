@@ -49,7 +49,7 @@ class Actor:
         return version("onlooker")
 
     def pulse(self) -> None:
-        """A sign of life, given while a call is under way, too."""
+        """Shows that the worker is alive, also during a call."""
 
     def call(self, payload: bytes) -> bytes:
         """Call the object; whatever goes wrong is an answer, too."""

@@ -134,7 +134,7 @@ class Driver:
 
 
 def serve(connection: Connection) -> None:
-    """Do what is asked for until there is nobody to ask."""
+    """Handle requests until there is no one left to send any."""
     driver, silence = Driver(), math.inf
     threading.Thread(target=_listen, args=(connection, driver), daemon=True).start()
     while (event := driver.events.get()) is not None:

@@ -140,7 +140,7 @@ def _part(connection: Connection, process: subprocess.Popen[bytes], folder: str)
 
 
 def _knock(address: str) -> None:
-    """Refuse an address where nobody listens: Ray itself would go on trying."""
+    """Refuse an address where nothing listens: Ray itself would keep trying."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if address == "auto":
         return

@@ -13,7 +13,7 @@ from onlooker.base.errors import OnlookerWarning
 
 
 def make_folder() -> str:
-    """A folder that nobody else can look into, with a short name: sockets in it have at most some hundred characters.
+    """A private folder with a short name: sockets in it have at most some hundred characters.
 
     Examples
     --------
@@ -128,7 +128,7 @@ Event = Opened | Hired | Answered | Lost | Closed
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a call, in the worker."""
+    """The result of a call, in the worker."""
 
     result: object = None
     """What was found."""

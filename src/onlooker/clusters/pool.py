@@ -68,7 +68,7 @@ class _Seat:
         return self.there and self.call is None
 
     def late(self) -> bool:
-        """Whether nobody should wait for the worker any more."""
+        """Whether to stop waiting for the worker."""
         return not self.there and (self.stillborn >= DEATHS or time.monotonic() - self.since > PATIENCE)
 
 
@@ -101,16 +101,16 @@ class Pool:
         self._hire(self._seats)
 
     def busy(self) -> float:
-        """Seconds that the jobs under way have taken so far, together."""
+        """Seconds that the running jobs have taken so far, together."""
         now = time.monotonic()
         return sum(now - slot.since for slot in self._seats if slot.job is not None)
 
     def run(self, jobs: Sequence[Job], seconds: float) -> Iterator[Done]:
-        """Have the jobs done, the first ones first, and give what came of them as they end.
+        """Run the jobs in order, and yield their outcomes as they end.
 
         All are done within so many seconds, or it is an error.
         """
-        # Nobody waits any more for what an earlier run has left under way.
+        # Jobs left running by an earlier run are no longer waited for.
         for slot in self._seats:
             slot.job = None
         end = time.monotonic() + seconds

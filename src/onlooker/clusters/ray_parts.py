@@ -65,7 +65,7 @@ class RayParts:
     scan
         What `scan_log` gave. Workers must find its files under the same names.
     address
-        Of the cluster, as `HOST:PORT` or `auto`; a cluster of our own on this machine, unless said.
+        Of the cluster, as `HOST:PORT` or `auto`; a cluster of our own on this machine by default.
     workers
         How many, each with a core; as many as the cluster has, or as `onlooker.base.threads.n_threads()` says.
     deadline

@@ -110,7 +110,7 @@ def compare(
     memory: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Fit every observer to the log and judge what it found; `memory` measures each fit's, where the system can tell.
+    """Fit every observer to the log and evaluate the result; `memory` measures each fit's, where the system reports it.
 
     Examples
     --------

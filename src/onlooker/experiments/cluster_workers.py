@@ -38,7 +38,7 @@ class ClusterWorkers:
             self._link.close()
 
     def busy(self) -> float:
-        """Seconds that the jobs under way have taken so far, together."""
+        """Seconds that the running jobs have taken so far, together."""
         return 0.0 if self._crew is None else self._crew.busy()
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:

@@ -99,7 +99,7 @@ class Grid:
         ]
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for results to stand in one table; seeds and environments may be added later."""
+        """What must be the same for results to be in one table; seeds and environments may be added later."""
         return {
             "schema": 2,
             "learners": {name: repr(learner) for name, learner in self.learners.items()},
@@ -142,7 +142,7 @@ class Grid:
 
 
 def _go_on(observer: Observer, log: BanditLog) -> None:
-    """Fit the observer to the log; one that can go on from the beginning that it knows does so."""
+    """Fit the observer to the log; one that can resume from the rounds it has followed does so."""
     known = getattr(observer, "n_rounds_", 0) if hasattr(observer, "partial_fit") else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OnlookerWarning)

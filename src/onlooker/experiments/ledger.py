@@ -90,7 +90,7 @@ class Ledger:
 
 @contextmanager
 def open_ledger(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> Iterator[Ledger]:
-    """Hold the folder of an experiment with these settings, made where it is missing; nobody else can meanwhile.
+    """Lock the folder of an experiment with these settings, and create it if it is missing.
 
     Examples
     --------

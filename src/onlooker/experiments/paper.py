@@ -51,7 +51,7 @@ class Paper:
         return wanted
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for results to stand in one folder."""
+        """What must be the same for results to be in one folder."""
         return {"grid": self.grid.settings(), "diagnosed": list(self.diagnosed)}
 
     def __call__(self, kind: str, **arguments: Any) -> list[dict[str, Any]]:

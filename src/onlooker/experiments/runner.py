@@ -67,11 +67,11 @@ def run_tasks(
     settings
         What makes this experiment this one: a folder made with other settings is refused.
     workers
-        How many, each with one thread; as many processes as `onlooker.base.threads.n_threads()` unless said.
+        How many, each with one thread; as many processes as `onlooker.base.threads.n_threads()` by default.
     progress
         Called after every finished task.
     hire
-        Where the tasks are run: by processes of this machine, unless said.
+        Where the tasks are run: by processes of this machine by default.
 
     Returns
     -------
@@ -123,7 +123,7 @@ class _Pace:
         self.seconds += seconds
 
     def seconds_left(self, busy: float, workers: int) -> float:
-        """Time left for so many workers, when the tasks under way have taken `busy` seconds so far."""
+        """Time left for so many workers, when the running tasks have taken `busy` seconds so far."""
         work = self.seconds / self.spent * sum(self.costs.values()) - busy
         return max(work, 0.0) / max(1, min(workers, len(self.costs)))
 
@@ -135,7 +135,7 @@ def _jobs(tasks: Sequence[Task]) -> list[Job]:
             raise InputError(
                 f"task key {task.key!r}: use up to 200 letters, digits, '.', '_' and '-', a letter or digit first"
             )
-        # Some file systems hold names that differ in case for the same.
+        # Some file systems treat names that differ in case as the same.
         if task.key.lower() in names:
             other = names[task.key.lower()]
             raise InputError(f"task key {task.key!r}: {other!r} is there too, and both would have one file")
@@ -148,7 +148,7 @@ def _jobs(tasks: Sequence[Task]) -> list[Job]:
 def _failure(failed: Sequence[Outcome], total: int) -> OnlookerError:
     first = failed[0]
     count = f"{len(failed)} of {total} tasks failed" if len(failed) > 1 else "the other tasks are done"
-    error = OnlookerError(f"task {first.job.key}: {first.error} ({count}; what is done is kept, run again to go on)")
+    error = OnlookerError(f"task {first.job.key}: {first.error} ({count}; results are kept, run again to resume)")
     for outcome in failed:
         if outcome.details:
             error.add_note(f"In the worker, task {outcome.job.key}:\n{outcome.details}")

@@ -66,7 +66,7 @@ class Hired(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
     def busy(self) -> float:
-        """Seconds that the jobs under way have taken so far, together."""
+        """Seconds that the running jobs have taken so far, together."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
         """Run the jobs, the first ones first, and give their outcomes as they come."""
@@ -116,7 +116,7 @@ class Workers:
             worker.connection.close()
 
     def busy(self) -> float:
-        """Seconds that the jobs under way have taken so far, together."""
+        """Seconds that the running jobs have taken so far, together."""
         now = time.monotonic()
         return sum(now - worker.started for worker in self._crew if worker.job)
 

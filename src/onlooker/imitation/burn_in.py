@@ -1,4 +1,4 @@
-"""Where the burn-in ends: rules that look at a log and say how many rounds to throw away."""
+"""Rules for the burn-in: how many of a log's first rounds to discard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BurnIn(Protocol):
     """Anything that can say where a log's suffix starts."""
 
     def start(self, log: BanditLog) -> int:
-        """Number of rounds to throw away."""
+        """Number of rounds to discard."""
 
 
 @runtime_checkable
@@ -25,7 +25,7 @@ class LengthRule(Protocol):
     """A burn-in that depends on nothing but the length of the log, so that the log itself need not be there."""
 
     def start_of(self, n_rounds: int) -> int:
-        """Number of rounds to throw away of `n_rounds`."""
+        """Number of rounds to discard out of `n_rounds`."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class FixedStart:
         as_whole(self.rounds, "the burn-in")
 
     def start(self, log: BanditLog) -> int:
-        """Number of rounds to throw away."""
+        """Number of rounds to discard."""
         return self.start_of(log.n_rounds)
 
     def start_of(self, n_rounds: int) -> int:  # noqa: ARG002  the protocol's shape
-        """Number of rounds to throw away of `n_rounds`."""
+        """Number of rounds to discard out of `n_rounds`."""
         return self.rounds
 
 
@@ -59,17 +59,17 @@ class Fraction:
             raise InputError(f"the burn-in fraction is {self.fraction}: it must lie below 1")
 
     def start(self, log: BanditLog) -> int:
-        """Number of rounds to throw away."""
+        """Number of rounds to discard."""
         return self.start_of(log.n_rounds)
 
     def start_of(self, n_rounds: int) -> int:
-        """Number of rounds to throw away of `n_rounds`."""
+        """Number of rounds to discard out of `n_rounds`."""
         return int(self.fraction * n_rounds + 1e-9)
 
 
 @dataclass(frozen=True)
 class PowerRule:
-    """The paper's rule: throw away `N ** exponent` rounds.
+    """The paper's rule: discard `N ** exponent` rounds.
 
     Examples
     --------
@@ -85,11 +85,11 @@ class PowerRule:
         as_number(self.exponent, "the burn-in exponent", least=0.0, most=1.0)
 
     def start(self, log: BanditLog) -> int:
-        """Number of rounds to throw away."""
+        """Number of rounds to discard."""
         return self.start_of(log.n_rounds)
 
     def start_of(self, n_rounds: int) -> int:
-        """Number of rounds to throw away of `n_rounds`."""
+        """Number of rounds to discard out of `n_rounds`."""
         return power_start(n_rounds, self.exponent)
 
 

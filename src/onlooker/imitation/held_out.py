@@ -15,7 +15,7 @@ from onlooker.imitation.sweep import fit_suffixes
 from onlooker.logs.log import BanditLog
 
 CANDIDATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-"""Fractions of the log that may be thrown away."""
+"""Fractions of the log that may be discarded."""
 
 TOLERANCE = 2.0
 """How many standard errors (of the paired differences) worse than the best a longer suffix may be.
@@ -64,12 +64,12 @@ class HeldOut:
         as_number(self.l2, "l2", least=0.0)
 
     def start(self, log: BanditLog, weights: Vector | None = None) -> int:
-        """Number of rounds to throw away; 0 where the log is too short to tell."""
+        """Number of rounds to discard; 0 where the log is too short to decide."""
         found = self.curve(log, weights)
         return 0 if found is None else found.start
 
     def curve(self, log: BanditLog, weights: Vector | None = None) -> HeldOutCurve | None:
-        """Loss on the held-out rounds after every candidate burn-in; None where the log is too short to tell.
+        """Loss on the held-out rounds after every candidate burn-in; None where the log is too short to decide.
 
         With `weights`, one a round, each round counts as often as its weight says, in burn-ins too.
         """
@@ -115,7 +115,7 @@ class HeldOutCurve:
     """What `HeldOut` compares: how well the suffix after each burn-in predicts the held-out rounds."""
 
     burn_ins: Index
-    """Rounds thrown away, fewest first, shape (m,)."""
+    """Rounds discarded, fewest first, shape (m,)."""
     losses: Vector
     """Mean softmax loss on the held-out rounds, shape (m,)."""
     errors: Vector

@@ -36,11 +36,11 @@ BEND = 0.5
 CAUTION = 4.0
 """A step may leave so many times what steps before it have shown.
 
-The last step is not looked at, so this buys digits: without it some fits would end just outside of `TOLERANCE`.
+The end of the last step is not evaluated, so this buys digits: without it some fits would end just above `TOLERANCE`.
 """
 
 SETTLED = 3e-5
-"""Decrement at which the curvature of a long log is taken for that of its minimum; of a short log it is found there.
+"""Decrement at which the curvature of a long log is used as that of its minimum; of a short log it is found there.
 
 It makes the last pass of the search the one that finds the intervals too.
 """
@@ -63,10 +63,10 @@ class Fit:
     """The minimiser, shape (d,)."""
 
     loss: float
-    """Mean loss there, without the penalty."""
+    """Mean loss there, without the regularisation term."""
 
     at: Point
-    """The last point looked at: the minimiser, or one step before it that need not be looked at."""
+    """The last point evaluated: the minimiser, or the point one step before it."""
 
     metric: Matrix
     """About the inverse of the Hessian there, shape (d, d)."""
@@ -87,7 +87,7 @@ def minimise(
 
     Far from the minimum every step is Newton's, with the curvature as exact as such a step can use. Where it hardly
     changes, steps correct the last one by the gradients that they see (BFGS), and passes need not compute it. The last
-    step is not looked at: steps before it have shown how little such a one leaves.
+    step is not evaluated: the steps before it have shown how little is left.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
 
 
 class _Search(Generic[Seen]):
-    """A search under way: where it is, what is known of the curvature there, and what steps have shown."""
+    """A running search: its position, what is known of the curvature there, and how fast steps converge."""
 
     here: Point
     """Where it is."""
@@ -189,7 +189,7 @@ class _Search(Generic[Seen]):
             if self.passes >= MAX_PASSES:
                 return self._found(None, converged=False)
             if decrement <= self.tolerance and not isinstance(self.here, CurvedPoint):
-                # Only the curvature here can tell that the gradient left is rounding.
+                # Only the curvature here shows whether the rest of the gradient is rounding error.
                 self._look_closer()
                 continue
             ahead = self._advance(step, left)
@@ -229,7 +229,7 @@ class _Search(Generic[Seen]):
         return self.rate is not None and self._leaves(left, CAUTION) * left <= self.tolerance
 
     def _advance(self, step: Vector, left: float) -> Point | None:
-        """Step, and look no closer there than the search can use: at curvature only if the next step is in need of it.
+        """Step, and evaluate only what the search can use there: the curvature only if the next step needs it.
 
         None where the objective does not fall.
         """
@@ -253,12 +253,12 @@ class _Search(Generic[Seen]):
         return ahead
 
     def _curve(self, theta: Vector) -> None:
-        """Look at the curvature at theta, and go on from there."""
+        """Evaluate the curvature at theta, and continue from there."""
         self.here = curved = self.objective.evaluate(theta, share=self.share)
         self.metric = inverse(curved.hessian)
 
     def _look_closer(self) -> None:
-        """Look at the curvature here."""
+        """Evaluate the curvature here."""
         self.passes, self.before = self.passes + 1, None
         self._curve(self.here.theta)
 
@@ -279,7 +279,7 @@ class _Search(Generic[Seen]):
         return np.asarray(self.metric + longer - (cross + cross.T) / curvature)
 
     def _found(self, step: Vector | None, *, converged: bool) -> tuple[Fit, Seen | None]:
-        """The answer: where the search is, or the end of one more step, which need not be looked at."""
+        """The result: the current point, or the end of one more step, which need not be evaluated."""
         theta, loss = self.here.theta, self.here.loss
         if step is not None:
             theta = theta + step
@@ -297,7 +297,7 @@ class _Search(Generic[Seen]):
 
 
 def _is_flat(here: Point, metric: Matrix) -> bool:
-    """Whether the gradient points where there is no curvature: a theta that has run off."""
+    """Whether the gradient points where there is no curvature: theta has diverged."""
     left = here.gradient - here.hessian @ (metric @ here.gradient) if isinstance(here, CurvedPoint) else here.gradient
     return float(np.abs(left).max()) > 0.5 * _size(here)
 

@@ -109,7 +109,7 @@ class Point:
     """Shape (d,), penalty included."""
 
     loss: float
-    """Mean loss without the penalty."""
+    """Mean loss without the regularisation term."""
 
     explained: float
     """Weight of the rounds whose pick scores strictly above every other arm."""
@@ -206,7 +206,7 @@ class Objective(ABC):
     """Mean conditional softmax loss of some rounds' picks, with an L2 penalty, wherever those rounds are kept."""
 
     l2: float
-    """Strength of the penalty on the mean loss."""
+    """Strength of the L2 regularisation of the mean loss."""
     n_features: int
     """Number of features, d."""
     feature_names: tuple[str, ...] | None
@@ -238,7 +238,7 @@ class Objective(ABC):
 
     @abstractmethod
     def unpenalised(self) -> Objective:
-        """The same rounds without the penalty."""
+        """The same rounds without regularisation."""
 
     @abstractmethod
     def hardest(self, theta: Vector) -> BanditLog | None:
@@ -262,7 +262,7 @@ class Objective(ABC):
         return self._scattered(at.theta, width, at.gradient - self.l2 * at.theta)
 
     def at_minimum(self, theta: Vector, width: int) -> ScatteredPoint:
-        """The same at what is about the minimum: there the rounds' mean gradient is what the penalty holds against."""
+        """The same near the minimum, where the rounds' mean gradient balances that of the regularisation term."""
         return self._scattered(theta, width, -self.l2 * theta)
 
     def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:

@@ -58,7 +58,7 @@ def not_whole(weights: Vector) -> int | None:
 
 
 def after(weights: Vector, burn_in: int) -> tuple[int, Vector]:
-    """Rounds that a burn-in of so many counted rounds throws away altogether, and the weights of the others.
+    """Rounds that a burn-in of so many counted rounds discards altogether, and the weights of the others.
 
     Of a round that the burn-in ends in, what is left counts.
 

@@ -65,7 +65,7 @@ class SoftmaxObjective(Objective):
     log
         The rounds to explain; at least one of them offers a choice.
     l2
-        Strength of the penalty on the mean loss.
+        Strength of the L2 regularisation of the mean loss.
     weights
         One non-negative weight per round; 1 by default. A weight of two counts as two rounds next to each other.
     stride
@@ -156,7 +156,7 @@ class SoftmaxObjective(Objective):
         return np.asarray(8 * np.finfo(features.dtype).eps * _largest(features[:: max(1, len(features) // 10_000)]))
 
     def unpenalised(self) -> Self:
-        """The same rounds without the penalty."""
+        """The same rounds without regularisation."""
         return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride)
 
     def hardest(self, theta: Vector) -> BanditLog | None:

@@ -38,10 +38,10 @@ class BurnInSweep:
     """What imitation finds after each burn-in."""
 
     alphas: Vector
-    """Exponents: `N ** alpha` rounds are thrown away, shape (m,)."""
+    """Exponents: `N ** alpha` rounds are discarded, shape (m,)."""
 
     burn_ins: Index
-    """Rounds thrown away, shape (m,)."""
+    """Rounds discarded, shape (m,)."""
 
     thetas: Matrix
     """One row per alpha, shape (m, d); NaN where no round with a choice is left."""
@@ -65,7 +65,7 @@ def burn_in_sweep(
 ) -> BurnInSweep:
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
-    An alpha of 0 throws one round away, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
+    An alpha of 0 discards one round, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
     as `scan_log` gives it, is scanned a few times, for all alphas at once.
 
     Examples
@@ -124,7 +124,7 @@ def fit_suffixes(
     weights: Vector | None = None,
     progress: Progress | None = None,
 ) -> tuple[Matrix, Vector]:
-    """Theta and mean loss for the suffix after each burn-in; NaN where it holds no choice.
+    """Theta and mean loss for the suffix after each burn-in; NaN where it has no choice.
 
     `weights`, one per round of the log, are 1 by default; a round without weight counts as none.
     """

@@ -13,7 +13,7 @@ from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.cached_njit import cached_njit
 
 LIVE = 128
-"""Rivals of a pick that are looked at, the strongest first."""
+"""Rivals of a pick that are considered, the strongest first."""
 CUT = 3.0
 """A rival that is behind by this many standard deviations says nothing."""
 
@@ -49,7 +49,7 @@ class Model(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to work in; the first two have an entry per arm of a round, the others one per rival that is looked at."""
+    """Room to work in; the first two have an entry per arm of a round, the others one per rival considered."""
 
     values: Vector
     """What the learner is thought to have scored."""
@@ -139,7 +139,7 @@ def _strongest(values: Vector, reaches: Vector, arm: int, order: Index) -> int:
 
 @_compiled
 def same_row(features: Features, one: int, other: int) -> bool:
-    """Whether two arms have the same features: nobody could prefer one."""
+    """Whether two arms have the same features: neither can be preferred."""
     j = 0
     while j < features.shape[1] and features[one, j] == features[other, j]:
         j += 1

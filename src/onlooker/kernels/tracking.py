@@ -44,7 +44,7 @@ def _take_in(
 
 @_compiled
 def _move(features: Features, row: int, belief: Belief) -> None:
-    """The learner takes in a reward that nobody saw: its estimate moves, and its next moves are smaller."""
+    """The learner updates on a reward that was not observed: its estimate moves, and its next moves are smaller."""
     d = len(belief.mean)
     x, step = np.empty(d), np.empty(d)
     for j in range(d):

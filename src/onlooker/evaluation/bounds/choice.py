@@ -15,7 +15,7 @@ class BestBurnIn(NamedTuple):
     """A burn-in and what theorem 2 promises for it."""
 
     burn_in: int
-    """Rounds to throw away, T; 0 where the bound is infinite for every T."""
+    """Rounds to discard, T; 0 where the bound is infinite for every T."""
 
     bound: float
     """Bound on the predictive regret."""

@@ -93,7 +93,7 @@ def predictive_regret_bound(
     Parameters
     ----------
     n_rounds, burn_in
-        Rounds of the log, N, and how many are thrown away, T.
+        Rounds of the log, N, and how many are discarded, T.
     n_features, n_arms
         Features of an arm, d, and the most arms on offer in a round, K.
     delta

@@ -67,7 +67,7 @@ class TakeHardest:
         places = hardest_places(part, losses, self.n_values)
         places = places[losses[places] >= self.least]
         rounds = part[places]
-        # Without names and ids, which nobody asks for and which may have to be sent.
+        # Without names and ids, which are not needed and may have to be sent.
         return BanditLog(rounds.features, rounds.offsets, rounds.chosen), losses[places]
 
 
@@ -75,7 +75,7 @@ class PartedObjective(Objective):
     """Mean conditional softmax loss of the picks from round `start` on, with an L2 penalty.
 
     Parts are scanned in order and their sums added in order: the same parts give the same numbers, wherever and
-    by however many workers they are looked at. Other parts of the same log give the same up to rounding.
+    by however many workers they are read. Other parts of the same log give the same up to rounding.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PartedObjective(Objective):
     start
         First round to explain; at least one from there on offers a choice.
     l2
-        Strength of the penalty on the mean loss.
+        Strength of the L2 regularisation of the mean loss.
     summary
         What `summarise_parts(parts)` found.
     """
@@ -146,7 +146,7 @@ class PartedObjective(Objective):
         return None if found is None or found[0].n_rounds < self.n_features else found[0]
 
     def unpenalised(self) -> Self:
-        """The same rounds without the penalty."""
+        """The same rounds without regularisation."""
         return type(self)(self.parts, start=self.start, l2=0.0, summary=self.summary)
 
 

@@ -112,7 +112,7 @@ def refine_suffixes(
     tolerance: float,
     progress: Progress | None = None,
 ) -> tuple[Matrix, Vector]:
-    """Theta and mean loss for the suffix after each burn-in, from thetas near them; NaN where it holds no choice.
+    """Theta and mean loss for the suffix after each burn-in, from thetas near them; NaN where it has no choice.
 
     Newton's method with halved steps where one leads up, for all suffixes at once; from zero where that is nearer. Most
     of a pass is the gradient: the curvature that a step needs is that of some of the `n_rounds`.
@@ -189,7 +189,7 @@ class _Search:
         self._here, self.theta = (theta, value, slope, step), theta + step
         self.done = left <= tolerance
         if not self.done and rate is not None and CAUTION * rate * left <= tolerance:
-            # One more step ends there, and need not be looked at.
+            # One more step ends there, and need not be evaluated.
             self.best, self.done = self.theta, True
             self.loss = value + slope / 2 - 0.5 * self.l2 * float(self.theta @ self.theta)
 
