@@ -190,7 +190,7 @@ def test_folders_that_are_no_experiment(tmp_path):
             run_tasks(dict, [Task("a", {})], folder, settings={})
     assert files_in(tmp_path) == {"thesis.tex": b"text"}
     (tmp_path / "settings.json").write_text('{"schema": ')
-    with pytest.raises(InputError, match=r"settings\.json: is no JSON .*: name another folder"):
+    with pytest.raises(InputError, match=r"settings\.json: is not valid JSON .*: name another folder"):
         run_tasks(dict, [Task("a", {})], tmp_path, settings={})
 
 
@@ -351,8 +351,8 @@ def test_a_script_without_a_guard_is_told_so(tmp_path):
         ([Task(".a", {})], "task key '.a': use up to 200"),
         ([Task("", {})], "task key '': use up to 200"),
         ([Task("a" * 201, {})], "use up to 200"),
-        ([Task("a", {}), Task("a", {})], "task key 'a': 'a' is there too"),
-        ([Task("Seed", {}), Task("seed", {})], "task key 'seed': 'Seed' is there too"),
+        ([Task("a", {}), Task("a", {})], "task key 'a': its file name would be the same as that of 'a'"),
+        ([Task("Seed", {}), Task("seed", {})], "task key 'seed': its file name would be the same as that of 'Seed'"),
         ([Task("a", {}, cost=0)], "task a: cost is 0, it must be above 0"),
         ([Task("a", {}, cost=float("nan"))], "task a: cost is nan"),
         ([Task("a", {"x": {1}})], "arguments of task a: cannot be kept as JSON"),

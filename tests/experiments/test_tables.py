@@ -15,7 +15,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
 def spells_a_number(text):
-    """Such a text cannot be told from the number."""
+    """Such a text cannot be distinguished from the number."""
     for kind in (int, float):
         with suppress(ValueError):
             if repr(kind(text)) == text:
@@ -81,7 +81,7 @@ def test_text_that_only_resembles_a_number_stays_text(tmp_path, text):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"alhpa": 1}, "row 1 has 'alhpa', which is no column"),
+        ({"alhpa": 1}, "row 1 has 'alhpa', which is not a column"),
         ({"alpha": True}, "row 1, 'alpha' is a bool"),
         ({"alpha": [1]}, "row 1, 'alpha' is a list: write text, a number or None"),
         ({"alpha": 1j}, "row 1, 'alpha' is a complex"),
@@ -98,8 +98,8 @@ def test_rows_that_cannot_be_written(tmp_path, row, message):
     [
         (b"", "is empty"),
         (b"a,b\n1,2\n1\n", "the row that ends on line 3 has 1 cells, the header 2"),
-        (b'a\n"x', "is no table in UTF-8"),
-        (b"a\n\xff\n", "is no table in UTF-8"),
+        (b'a\n"x', "is not a table in UTF-8"),
+        (b"a\n\xff\n", "is not a table in UTF-8"),
     ],
 )
 def test_files_that_are_no_table(tmp_path, content, message):

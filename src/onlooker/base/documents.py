@@ -50,7 +50,7 @@ def sealed(document: dict[str, Any]) -> str:
     >>> check_seal(document)
     >>> check_seal({**document, "rounds": 6})
     Traceback (most recent call last):
-    onlooker.base.errors.InputError: the content was changed: its digest is another
+    onlooker.base.errors.InputError: the content was changed: its digest does not match
     """
     return json.dumps({**document, "digest": _digest(document)}, allow_nan=False) + "\n"
 
@@ -59,7 +59,7 @@ def check_seal(document: dict[str, Any]) -> None:
     """Refuse a document whose digest is not that of its content."""
     content = {name: value for name, value in document.items() if name != "digest"}
     if document.get("digest") != _digest(content):
-        raise InputError("the content was changed: its digest is another")
+        raise InputError("the content was changed: its digest does not match")
 
 
 def _digest(document: dict[str, Any]) -> str:

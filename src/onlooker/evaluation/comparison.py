@@ -1,4 +1,4 @@
-"""Observers side by side on one log, and beside the learner itself where the truth is known."""
+"""Comparison of observers on one log, and with the learner itself where the truth is known."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Truth:
     """What a simulation knows and an observer does not."""
 
     theta_star: Vector
-    """What the rewards were made with."""
+    """True parameter of the rewards."""
 
     test_log: BanditLog
     """Fresh offers to choose from."""
@@ -39,7 +39,7 @@ class Truth:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One observer's result; what cannot be known without the truth, or has no meaning, is None."""
+    """One observer's result. What needs the truth, or does not apply, is None."""
 
     name: str
     """Of the observer."""
@@ -50,13 +50,13 @@ class Row:
     agreement: float
     """With the learner's picks over the last tenth of the log."""
     burn_in: int | None = None
-    """Rounds that it threw away, where it throws any away."""
+    """Rounds that it discarded; None if it never discards any."""
     seconds: float | None = None
     """Time of the fit."""
     peak_mb: float | None = None
-    """Memory of the fit at its most, beyond what was held before, where it was measured."""
+    """Peak memory of the fit, beyond what was used before, where it was measured."""
     warnings: tuple[str, ...] = ()
-    """What the observer said of its answer."""
+    """Warnings of the observer."""
 
 
 COLUMNS = (
@@ -184,7 +184,7 @@ class Curve:
     """One per alpha that leaves rounds to imitate; `burn_in` says which."""
 
     oracle: Row
-    """The one with the smallest direction error: a choice in hindsight, which profits from luck."""
+    """The one with the smallest direction error: a choice in hindsight, so its error is optimistic."""
 
 
 def judge_sweep(sweep: BurnInSweep, log: BanditLog, *, truth: Truth) -> Curve:

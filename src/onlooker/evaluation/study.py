@@ -19,7 +19,7 @@ TEST_ROUNDS = 2000
 """Fresh offers that predictive regret is measured on."""
 
 LEARNER = "learner (sees rewards)"
-"""What tables call ridge regression on picks and rewards: the one that the observers are held against."""
+"""Name in tables of ridge regression on picks and rewards, to which the observers are compared."""
 
 Watch = Callable[[str], AbstractContextManager[Progress | None]]
 """Given what is being done, makes something to report its progress to."""
@@ -27,7 +27,7 @@ Watch = Callable[[str], AbstractContextManager[Progress | None]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
-    """What was simulated, and how close the observers came."""
+    """A simulation and how close the observers came to the truth."""
 
     simulation: Simulation
     """The learner's log, and the truth behind it."""

@@ -158,7 +158,7 @@ def _agree_on_settings(folder: Path, wanted: str) -> None:
         write_text(path, json.dumps(json.loads(wanted), indent=2) + "\n")
         return
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON ({error}): name another folder, or delete this one") from error
+        raise InputError(f"{path}: is not valid JSON ({error}): name another folder, or delete this one") from error
     if difference := first_difference(found, json.loads(wanted)):
         message = f"was made with other settings ({difference}): name another folder, or delete this one"
         raise InputError(f"{folder}: {message}")

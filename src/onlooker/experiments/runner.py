@@ -138,7 +138,7 @@ def _jobs(tasks: Sequence[Task]) -> list[Job]:
         # Some file systems treat names that differ in case as the same.
         if task.key.lower() in names:
             other = names[task.key.lower()]
-            raise InputError(f"task key {task.key!r}: {other!r} is there too, and both would have one file")
+            raise InputError(f"task key {task.key!r}: its file name would be the same as that of {other!r}: rename one")
         names[task.key.lower()] = task.key
         if not (task.cost > 0 and math.isfinite(task.cost)):
             raise InputError(f"task {task.key}: cost is {task.cost}, it must be above 0 and finite")

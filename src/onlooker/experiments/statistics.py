@@ -205,7 +205,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
 def _sample(values: ArrayLike) -> Vector:
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or not len(sample) or not np.isfinite(sample).all():
-        raise InputError("a sample needs at least one value, one dimension, and finite numbers alone")
+        raise InputError("a sample needs at least one value, one dimension and finite numbers only")
     return sample
 
 

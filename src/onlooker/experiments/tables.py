@@ -43,7 +43,7 @@ def write_csv(path: str | os.PathLike[str], rows: Iterable[Mapping[str, object]]
     for number, row in enumerate(rows):
         for name, value in row.items():
             if name not in columns:
-                raise InputError(f"{path}: row {number} has {name!r}, which is no column: name it, or leave it out")
+                raise InputError(f"{path}: row {number} has {name!r}, which is not a column: name it, or leave it out")
             if isinstance(value, bool) or not isinstance(value, str | Real | None):
                 kind = type(value).__name__
                 raise InputError(f"{path}: row {number}, {name!r} is a {kind}: write text, a number or None")
@@ -66,7 +66,7 @@ def read_csv(path: str | os.PathLike[str]) -> list[dict[str, Cell]]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is no table in UTF-8 ({error})") from error
+        raise InputError(f"{path}: is not a table in UTF-8 ({error})") from error
     if not columns:
         raise InputError(f"{path}: is empty, a table has at least a line of column names")
     return rows

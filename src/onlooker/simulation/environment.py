@@ -1,4 +1,4 @@
-"""Where a simulated learner plays: what arms are offered, and what they are worth.
+"""Environments for simulated learners: which arms are offered, and their expected rewards.
 
 Every random number comes from a stream of its own, named by a seed and a place in the log. Contexts are drawn in blocks
 of rounds, each from its own generator: any thread can draw any block, and a short log is the beginning of a longer one.
@@ -127,7 +127,7 @@ class Environment:
     seed: int = 0
     dtype: str = "float32"
     theta_star: Vector = field(init=False, repr=False, compare=False)
-    """What the learner is to find, shape (d,), norm one."""
+    """True parameter, shape (d,), norm one."""
 
     def __post_init__(self) -> None:
         n_features = as_whole(self.n_features, "n_features", least=1)
@@ -162,7 +162,7 @@ class Environment:
         return Contexts(features, offsets, block_rounds, seed, stream)
 
     def reward_noise(self, n_rounds: int, seed: int) -> Vector:
-        """What the rewards of a log with this seed have on top of `<x, theta_star>`, shape (N,)."""
+        """Noise in the rewards of a log with this seed, shape (N,)."""
         return self.noise * generator(seed, Stream.NOISE).standard_normal(n_rounds)
 
     def test_log(self, n: int, seed: int = 0) -> BanditLog:

@@ -1,4 +1,4 @@
-"""Greedy but for some uniform picks: now and then, at first, or always."""
+"""Learners that come with the library: optimistic, sampling, greedy and uniform ones."""
 
 from dataclasses import dataclass
 
@@ -141,7 +141,7 @@ class EpsilonGreedy(RidgeLearner):
 
 @dataclass(frozen=True, repr=False)
 class ExploreThenCommit(RidgeLearner):
-    """Pick uniformly for `explore` rounds, then the best arm under what is known at that moment, for ever.
+    """Pick uniformly for `explore` rounds, then always the best arm under the estimate at that moment.
 
     Examples
     --------

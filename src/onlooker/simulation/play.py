@@ -1,4 +1,4 @@
-"""Let a learner play in an environment, and keep the log."""
+"""Simulate a learner in an environment and keep its log."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class Simulation:
     """Offers and picks."""
 
     rewards: Vector
-    """What each pick paid, shape (N,)."""
+    """Reward of each pick, shape (N,)."""
 
     theta_star: Vector
-    """What the rewards were made with, shape (d,)."""
+    """True parameter of the rewards, shape (d,)."""
 
     learner: Learner | RidgeLearner
     """The learner, as it was passed in."""
 
     seed: int
-    """Seed of contexts, noise and the learner's own chance."""
+    """Seed of contexts, noise and the learner's random picks."""
 
     @property
     def learner_theta(self) -> Vector:
-        """Ridge estimate from all picks and their rewards, shape (d,): the most that the learner can know."""
+        """Ridge estimate from all picks and their rewards, shape (d,): the best that the learner can do."""
         estimate: Vector = self.learner_path([self.log.n_rounds])[0]
         return estimate
 
@@ -84,7 +84,7 @@ class Simulation:
 
     @property
     def regret(self) -> Vector:
-        """Worth of the best arm on offer less that of the pick, in every round, shape (N,)."""
+        """Expected reward of the best arm less that of the pick, in every round, shape (N,)."""
         scores = LinearPolicy(self.theta_star).scores(self.log)
         best = np.maximum.reduceat(scores, self.log.offsets[:-1])
         return np.asarray(best - scores[self.log.chosen_rows], dtype=np.float64)
@@ -159,7 +159,7 @@ def _simulate(
         if progress is not None:
             progress(rounds[1], n_rounds)
     rewards.flags.writeable = False
-    # Somebody else's learner had the offers in its hands.
+    # A learner from outside may have changed the offers.
     known = isinstance(learner, RidgeLearner)
     return Simulation(
         log=contexts.log(chosen) if known else BanditLog(contexts.features, contexts.offsets, chosen),
