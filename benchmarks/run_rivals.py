@@ -1,7 +1,7 @@
 """onlooker beside its rivals: `python benchmarks/run_rivals.py` makes their environments, races, and writes docs/speed.
 
 Every rival gets an environment and a process of its own; all take turns, so that a busy moment of the machine hits all
-alike. `--only NAME` (again for more) runs some of them, and onlooker, anew; `--table` only rebuilds tables and chart
+alike. `--only NAME` (again for more) runs some of them, and onlooker, again; `--table` only rebuilds tables and chart
 from the kept JSON. Run it on an idle machine: what counts is the ratios of one race.
 """
 

@@ -151,7 +151,7 @@ def _path_covered(observer: TrackingObserver, simulation: Simulation) -> float:
 
 
 def _corrupted(log: BanditLog, seed: int) -> BanditLog:
-    """One pick in twenty is drawn anew."""
+    """One pick in twenty is random."""
     random = np.random.default_rng(seed)
     chosen = log.chosen.copy()
     hit = random.random(log.n_rounds) < 0.05

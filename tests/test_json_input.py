@@ -74,7 +74,7 @@ def test_the_bound_is_exact():
 
 @pytest.mark.parametrize("text", [b'{"a": "\\ud800"}', b'{"\\uDFFF": 1}'])
 def test_halves_of_letters_are_refused(text):
-    with pytest.raises(InputError, match="half of a letter"):
+    with pytest.raises(InputError, match="an unpaired surrogate"):
         parsed(text)
     assert parsed(b'"\\ud83d\\ude00"') == "\U0001f600"
 
@@ -84,7 +84,7 @@ def test_halves_of_letters_in_names(tmp_path):
         LinearPolicy([1.0], ["\ud800"])
     path = tmp_path / "log.dsjson"
     path.write_bytes(b'{"_labelIndex":0,"c":{"_multi":[{"x":1,"_tag":"\\ud800"},{"x":2}]}}\n')
-    with pytest.raises(InputError, match="line 1 has half of a letter"):
+    with pytest.raises(InputError, match="line 1 has an unpaired surrogate"):
         read_log(path)
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"round":1,"chosen":1,"x\\ud800":1}\n{"round":1,"chosen":0,"x\\ud800":2}\n')
@@ -92,5 +92,5 @@ def test_halves_of_letters_in_names(tmp_path):
         read_log(path)
     path = tmp_path / "policy.json"
     path.write_bytes(b'{"schema": "onlooker.policy/1", "theta": [1], "feature_names": ["\\ud800"]}')
-    with pytest.raises(InputError, match="half of a letter"):
+    with pytest.raises(InputError, match="an unpaired surrogate"):
         LinearPolicy.load(path)

@@ -16,7 +16,7 @@ CLOSE = 1e-6
 """A fit has arrived when its objective is above the minimum by no more than this part of it."""
 
 QUICK = 5.0
-"""Seconds. What is over sooner suffers from the turns of others: a virtual machine has to find its memory anew."""
+"""Seconds. What is over sooner suffers from the turns of others: a virtual machine has to find its memory again."""
 
 Result = dict[str, Any]
 """One method on one workload: `method`, and `runs` or the `reason` for there being none; as JSON keeps it."""

@@ -51,7 +51,7 @@ def _judged(problem: Problem, result: np.ndarray, *, penalised: bool) -> dict[st
 
 
 def _resident() -> int | None:
-    """Bytes in memory, after which the peak starts anew; None where the system does not say."""
+    """Bytes in memory, after which the peak is reset; None where the system does not say."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

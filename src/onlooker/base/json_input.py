@@ -31,7 +31,7 @@ def parsed(text: bytes, **options: Any) -> Any:
     {'café': [1, 2.5]}
     >>> parsed(b'"\\ud800"')
     Traceback (most recent call last):
-    onlooker.base.errors.InputError: has half of a letter (\ud800) in its text: write it as UTF-8
+    onlooker.base.errors.InputError: has an unpaired surrogate (\ud800) in its text: write it as UTF-8
     """
     if _brackets(text) > DEEPEST:
         check_nesting(text)
@@ -41,7 +41,7 @@ def parsed(text: bytes, **options: Any) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             half = ascii(error.object[error.start])[1:-1]
-            raise InputError(f"has half of a letter ({half}) in its text: write it as UTF-8") from error
+            raise InputError(f"has an unpaired surrogate ({half}) in its text: write it as UTF-8") from error
     return value
 
 

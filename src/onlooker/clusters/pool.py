@@ -1,4 +1,4 @@
-"""Workers of a cluster at work: they may die at any moment, and what they had in hand is done again by others."""
+"""Workers of a cluster: they may die at any moment, and their unfinished jobs are run again by others."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "matplotlib")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reproduction:
-    """What came out, and where it was written."""
+    """The results, and where they were written."""
 
     claims: tuple[Claim, ...]
     """One by one, with their verdicts."""
@@ -76,7 +76,7 @@ def reproduce(
 
 
 def provenance(paper: Paper, command: str) -> dict[str, object]:
-    """What would have to be the same for the same numbers."""
+    """What must be the same to get the same numbers."""
     return {
         "command": command,
         "onlooker": __version__,

@@ -1,4 +1,4 @@
-"""What a handful of seeds can say: means, paired comparisons, slopes and ranks, each with its interval."""
+"""Statistics over a few seeds: means, paired comparisons, slopes and ranks, each with its interval."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FLIPS = 10_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95% interval, and how likely numbers as far off are if the truth is the value tested."""
+    """An estimate with its 95% interval and the p-values of a test against a value."""
 
     value: float
-    """Best guess."""
+    """Point estimate."""
     low: float
-    """Lower end of the interval; NaN where one seed leaves nothing to judge by."""
+    """Lower end of the interval; NaN for a single seed."""
     high: float
     """Upper end of the interval."""
     p_below: float

@@ -69,7 +69,7 @@ class Hired(Protocol):
         """Seconds that the running jobs have taken so far, together."""
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run the jobs, the first ones first, and give their outcomes as they come."""
+        """Run the jobs in order, and yield their outcomes as they end."""
 
 
 WorkersOf = Callable[[Callable[..., Any], int | None], Hired]
@@ -121,7 +121,7 @@ class Workers:
         return sum(now - worker.started for worker in self._crew if worker.job)
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run the jobs, the first ones first, and give their outcomes as they come."""
+        """Run the jobs in order, and yield their outcomes as they end."""
         waiting = deque(jobs)
         deaths: Counter[Job] = Counter()
         while self._assign(waiting):
@@ -150,7 +150,7 @@ class Workers:
         for worker in self._crew:
             if waiting and worker.ready and worker.job is None:
                 worker.job, worker.started = waiting.popleft(), time.monotonic()
-                # A worker that has died in the meantime is found out when its answer is read.
+                # A worker that has died in the meantime is noticed when its answer is read.
                 with suppress(OSError):
                     worker.connection.send(worker.job.arguments)
         busy = sum(worker.job is not None for worker in self._crew)

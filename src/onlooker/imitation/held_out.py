@@ -55,7 +55,7 @@ class HeldOut:
     """
 
     l2: float = L2
-    """Penalty of the fits."""
+    """Strength of the L2 regularisation of the fits."""
 
     progress: Progress | None = None
     """Called with how many candidates are fitted, and of how many."""

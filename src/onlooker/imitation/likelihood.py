@@ -16,7 +16,7 @@ from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
 Flags = NDArray[np.bool_]
-"""One truth per round."""
+"""One flag per round."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

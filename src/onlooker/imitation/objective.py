@@ -1,4 +1,4 @@
-"""The imitation objective, wherever its rounds are: mean conditional softmax loss of the picks, plus a penalty.
+"""The imitation objective, wherever its rounds are: mean conditional softmax loss of the picks, plus L2 regularisation.
 
 With shapes (d,) for `theta` and the gradient, (d, d) for the Hessian, and weights `w` that sum to `total` (a weight of
 two counts as two rounds):
@@ -103,10 +103,10 @@ class Point:
     """Where it was evaluated, shape (d,)."""
 
     value: float
-    """Mean loss plus penalty."""
+    """Mean loss plus regularisation."""
 
     gradient: Vector
-    """Shape (d,), penalty included."""
+    """Shape (d,), regularisation included."""
 
     loss: float
     """Mean loss without the regularisation term."""
@@ -123,7 +123,7 @@ class CurvedPoint(Point):
     """The objective at one theta, with its curvature."""
 
     hessian: Matrix
-    """Shape (d, d), penalty included."""
+    """Shape (d, d), regularisation included."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -203,7 +203,7 @@ class Sums:
 
 
 class Objective(ABC):
-    """Mean conditional softmax loss of some rounds' picks, with an L2 penalty, wherever those rounds are kept."""
+    """Mean conditional softmax loss of some rounds' picks, with L2 regularisation, wherever the rounds are stored."""
 
     l2: float
     """Strength of the L2 regularisation of the mean loss."""

@@ -21,7 +21,7 @@ from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
 BLOCKS, FEWEST_VALUES, MOST_VALUES = 16, 1 << 18, 1 << 22
-"""Tasks that a pass is split into, so that all threads have some, and feature values that one goes through.
+"""Tasks that a pass is split into, so that all threads have some, and feature values in each.
 
 Blocks of one size, 1 << 19 values, took 3% more processor seconds, and leave threads idle on short logs.
 """
@@ -39,7 +39,7 @@ What this and the sketch's two constants buy is measured by `benchmarks/solver_c
 """
 
 SKETCH_STRIDE = 4
-"""A sketch looks at every so many rounds."""
+"""A sketch uses every so many rounds."""
 
 SKETCH_ROUNDS_PER_FEATURE = 3
 """A sketch needs about this many rounds per feature to lead nearer to the minimum."""
@@ -58,7 +58,7 @@ _SCALE_ROWS = 1 << 12
 
 
 class SoftmaxObjective(Objective):
-    """Mean conditional softmax loss of a log's picks, with an L2 penalty.
+    """Mean conditional softmax loss of a log's picks, with L2 regularisation.
 
     Parameters
     ----------

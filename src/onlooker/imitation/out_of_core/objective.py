@@ -72,7 +72,7 @@ class TakeHardest:
 
 
 class PartedObjective(Objective):
-    """Mean conditional softmax loss of the picks from round `start` on, with an L2 penalty.
+    """Mean conditional softmax loss of the picks from round `start` on, with L2 regularisation.
 
     Parts are scanned in order and their sums added in order: the same parts give the same numbers, wherever and
     by however many workers they are read. Other parts of the same log give the same up to rounding.
