@@ -176,7 +176,7 @@ def test_a_learner_of_another_kind_fits_no_family():
         observer = TrackingObserver().fit(log)
     assert not observer.fits_
     assert observer.misfit_ > 0.03
-    assert observer.summary().words[0].startswith("No way to explore that is known fits")
+    assert observer.summary().words[0].startswith("No known kind of exploration fits")
 
 
 class Forgetful:

@@ -59,14 +59,14 @@ class Block:
     stop: int
     """Round after the last."""
     share: Estimate
-    """Foresight of the final policy over guessing, relative to the end of the log: 1 is as good as there."""
+    """Gain of the final policy over random guessing, relative to the end of the log: 1 is as good as there."""
     fitted: float
     """The closest curve that never falls."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Diagnosis:
-    """What a log tells about its learner; printing it shows the verdict and a table.
+    """What a log shows about its learner; printing it shows the verdict and a table.
 
     `verdict` is *settled*, *still exploring*, *no preference found*, *drifting* or *not enough evidence*.
     """
@@ -78,7 +78,7 @@ class Diagnosis:
     sentence: str
     """The verdict with its figures."""
     settled: RoundEstimate | None
-    """Since when one policy has foretold the picks as well as at the end; None unless the verdict is *settled*."""
+    """From this round on, one policy predicts the picks as well as it does at the end; None unless the verdict is *settled*."""
     changed: RoundEstimate | None
     """First round of the new policy; None unless the verdict is *drifting*."""
     level: float
@@ -88,7 +88,7 @@ class Diagnosis:
     n_choices: int
     """Rounds that offer arms which differ: only those are looked at."""
     rank: int
-    """Directions of theta that the rounds can tell."""
+    """Directions of theta that the rounds identify."""
     bins: tuple[Bin, ...]
     """Predictability over time; empty where there is too little to look at."""
     matrix: tuple[tuple[float, ...], ...]

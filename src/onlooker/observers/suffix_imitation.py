@@ -104,7 +104,7 @@ class SuffixImitation(Observer):
         Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
     loss
         `"softmax"`: the conditional softmax loss. `"zero_one"`: the number of picks missed, the paper's algorithm 1; it
-        starts from the softmax's theta and never ends above it. It tells theta's direction alone, without intervals;
+        starts from the softmax's theta and never ends above it. It identifies theta's direction only, without intervals;
         theta is given the length at which scores spread within rounds as the softmax's do, for `predict_proba`.
     covariance
         `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
@@ -131,13 +131,13 @@ class SuffixImitation(Observer):
     agreement_
         Fraction of them where the policy picks what was picked.
     shrinkage_
-        About how much of theta's length the penalty took away, between 0 and 1; NaN with the 0-1 loss.
+        By about how much regularisation shrinks the weights, between 0 and 1; NaN with the 0-1 loss.
     rank_
-        How many directions of theta the rounds can tell: d, unless features are constant or collinear.
+        How many directions of theta the rounds identify: d, unless features are constant or collinear.
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell, as where they are too few. All NaN
+        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where the rounds are too few. All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
     warnings_
         What to know before using the answer, as given by `warnings` too.
@@ -204,7 +204,7 @@ class SuffixImitation(Observer):
         for. With the 0-1 loss misses are counted so too, but the search may end at another theta. `progress` is called
         by the search for the smallest 0-1 loss.
 
-        A log that is not in memory, as `scan_log` gives it, is gone through once for every pass that the solver makes,
+        A log that is not in memory, as `scan_log` gives it, is scanned once for every pass that the solver makes,
         and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
         rounds, as many as fit into memory.
         """
@@ -219,9 +219,9 @@ class SuffixImitation(Observer):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
         trouble = find_trouble(objective, fit, at.hessian)
-        told = trouble.identified & (objective.n_rounds > basis.n_features)
-        covariance[~told, :] = np.nan
-        covariance[:, ~told] = np.nan
+        identified = trouble.identified & (objective.n_rounds > basis.n_features)
+        covariance[~identified, :] = np.nan
+        covariance[:, ~identified] = np.nan
 
         self._weights = np.where(trouble.constant, 0.0, at.theta)
         self._labels = feature_labels(basis.feature_names, basis.n_features)
@@ -337,6 +337,6 @@ def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
 
 
 def _shrinkage(objective: Objective, at: CurvedPoint) -> float:
-    """First-order part of theta's length that the penalty took away."""
+    """By how much regularisation shrinks the weights, to first order."""
     squared = float(at.theta @ at.theta)
     return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0

@@ -82,7 +82,7 @@ class TrackingObserver(Observer):
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
         A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
     exploration_
-        The way to explore that was told or found.
+        The exploration that was given or found.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
         after a quarter of them was left there: its evidence is at most the one given.
@@ -91,7 +91,7 @@ class TrackingObserver(Observer):
     path_
         The learner's own estimate at checkpoints, with standard errors.
     settled_round_
-        Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
+        Round since which the estimate's direction is stable, to within its noise; None if it still moves.
     units_
         What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
         not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
@@ -157,7 +157,7 @@ class TrackingObserver(Observer):
         """Follow the learner from its first round.
 
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
-        result; `progress` is told of logs in memory only.
+        result; `progress` is called for logs in memory only.
         """
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
@@ -229,7 +229,7 @@ class TrackingObserver(Observer):
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
-        errors[~self._told] = np.nan
+        errors[~self._identified] = np.nan
         names = feature_labels(self.policy_.feature_names, len(direction))
         return TrackingSummary(
             coefficients=coefficients(names, direction, errors, level),
@@ -361,7 +361,7 @@ class TrackingObserver(Observer):
         )
         self.covariance_ = follower.covariance
         self.units_ = follower.units
-        self._told = ~(constant | tangled)
+        self._identified = ~(constant | tangled)
         self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
         self.misfit_, error = follower.misfit
@@ -384,8 +384,8 @@ class TrackingObserver(Observer):
         yield from about_collinearity(*monitor.identification.flags(), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
-                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "
-                "explore is a guess; keep more rounds or fewer features"
+                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the kind "
+                "of exploration is a guess. Keep more rounds or fewer features"
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
@@ -395,7 +395,7 @@ class TrackingObserver(Observer):
         if not self.fits_:
             yield NoFamilyFitsWarning(
                 f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no "
-                'way to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
+                'known kind of exploration fits this learner. Use SuffixImitation(burn_in="auto") instead'
             )
 
     def _families(self) -> tuple[Family, ...]:

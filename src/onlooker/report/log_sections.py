@@ -45,7 +45,7 @@ def values_section(found: LogAnalysis) -> Section:
         f"Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
     )
     for column, levels in (found.policy.categories or {}).items():
-        text += f" Levels of {column!r} are told against {levels[0]!r}."
+        text += f" Weights of the levels of {column!r} are relative to {levels[0]!r}."
     if len(ranked) > DRAWN:
         text += f" Drawn are the {DRAWN} largest of {len(ranked)} weights; the table has all."
     return Section(
@@ -90,13 +90,13 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     settled = Section(
         title="Whether and when it settled",
         text=(
-            "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
+            "Predictability: the share of picks that a policy fitted to other rounds of the same stretch predicts; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
             "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
-            "on its picks follow one policy, though its estimate may go on moving a little: the round since which that "
-            "has been at rest is another one, marked where its path is drawn."
+            "on its picks follow one policy, though its estimate may go on moving a little: the round since which the "
+            "estimate is stable is another one, marked where its path is drawn."
             if charts
-            else "There is too little in the log to tell."
+            else "There is too little evidence in the log."
         ),
         charts=(*charts[:1], *charts[2:]),
         table=Table(
@@ -115,10 +115,10 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     agreement = Section(
         title="Agreement over time",
         text=(
-            "How many picks the recovered policy makes too, and how many guessing would. It was fitted to the rounds "
+            "How many picks the recovered policy makes too, and how many random guessing gets. It was fitted to the rounds "
             "after the burn-in, where its agreement is a little too good."
             + (
-                " The final policy is fitted to the last 30% of the log, always without the rounds that it foretells."
+                " The final policy is fitted to the last 30% of the log, always without the rounds that it predicts."
                 if final
                 else ""
             )
@@ -139,10 +139,10 @@ def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:
     return Chart(
         title="Agreement of the recovered policy",
         x_label="round",
-        y_label="part of the picks foretold",
+        y_label="share of picks predicted",
         series=(
             Series("recovered policy", middle, value, low=low, high=high),
-            Series("guessing", middle, np.array([part.chance for part in parts])),
+            Series("random guessing", middle, np.array([part.chance for part in parts])),
         ),
         marks=(*((Mark("burn-in", float(burn_in)),) if burn_in else ()), *marks),
     )
@@ -156,11 +156,11 @@ def burn_in_section(found: LogAnalysis) -> Section:
     asked = f" The weights above leave {left} out, as was asked for."
     if curve is None:
         kept = asked if burn_in else " All of it was kept."
-        return Section(title=title, text=f"The log is too short to tell.{kept}")
+        return Section(title=title, text=f"The log is too short to choose a burn-in.{kept}")
     kept = "to keep everything" if not curve.start else f"{curve.start:,} of {n_rounds:,} rounds"
     text = (
         "Early picks are exploration. A policy was fitted to what follows each of these burn-ins, without some late "
-        "rounds, which it then had to foretell: a small loss is good. The shortest burn-in is best whose loss is not "
+        "rounds, which it then predicted: a small loss is good. The shortest burn-in is best whose loss is not "
         f"clearly above the smallest ({TOLERANCE:g} standard errors, drawn as a band): {kept}. No reward is needed."
         f"{asked if burn_in != curve.start else ''}"
     )
