@@ -1,7 +1,7 @@
 """Whether the learner changed its mind: picks that the past predicts, and the future does not.
 
-A learner that settles is predicted best by what it comes to believe: its past is noisier than its future. Where the past
-predicts a bin materially better than the policies after it do, something that had been learned was given up.
+A learner that settles is predicted best by what it comes to believe: its past is noisier than its future. Where the
+past predicts a bin materially better than the policies after it do, something that had been learned was given up.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Diagnosis:
     sentence: str
     """The verdict with its figures."""
     settled: RoundEstimate | None
-    """From this round on, one policy predicts the picks as well as it does at the end; None unless the verdict is *settled*."""
+    """From this round on, one policy predicts the picks as well as it does at the end; None unless *settled*."""
     changed: RoundEstimate | None
     """First round of the new policy; None unless the verdict is *drifting*."""
     level: float

@@ -1,8 +1,8 @@
 """Since when the final policy has fitted: the share of its expected gain that it attains, over time.
 
 If a policy makes the picks, it gives them on average the probability that it expects: the sum of its squared
-probabilities, whatever is on offer. The share of its gain over random guessing that it attains is 1 while the policy is at
-work, 0 where picks have nothing to do with it, and between the two where they are noisier or of a similar policy.
+probabilities, whatever is on offer. The share of its gain over random guessing that it attains is 1 while the policy
+is at work, 0 where picks have nothing to do with it, and between the two where they are noisier or of a similar policy.
 """
 
 from __future__ import annotations

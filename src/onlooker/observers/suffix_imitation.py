@@ -104,8 +104,9 @@ class SuffixImitation(Observer):
         Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
     loss
         `"softmax"`: the conditional softmax loss. `"zero_one"`: the number of picks missed, the paper's algorithm 1; it
-        starts from the softmax's theta and never ends above it. It identifies theta's direction only, without intervals;
-        theta is given the length at which scores spread within rounds as the softmax's do, for `predict_proba`.
+        starts from the softmax's theta and never ends above it. It identifies theta's direction only, and has no
+        intervals; theta is given the length at which scores spread within rounds as the softmax's do, for
+        `predict_proba`.
     covariance
         `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
     lags
@@ -137,7 +138,7 @@ class SuffixImitation(Observer):
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where the rounds are too few. All NaN
+        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few. All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
     warnings_
         What to know before using the answer, as given by `warnings` too.

@@ -85,7 +85,7 @@ class Summary:
     burn_in: int
     """Rounds thrown away before them."""
     log_likelihood: float
-    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which identifies a direction only."""
+    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which finds a direction only."""
     null_log_likelihood: float
     """Of the picks under uniform choice."""
     likelihood_ratio: float
@@ -111,8 +111,8 @@ class Summary:
             rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
             lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
             lines.append(
-                "the 0-1 loss identifies the direction of theta only and has no intervals of the usual kind: its minimiser "
-                "converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
+                "the 0-1 loss identifies the direction of theta only and has no intervals of the usual kind: its "
+                "minimiser converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
             )
             return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
         likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"

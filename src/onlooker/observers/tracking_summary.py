@@ -51,7 +51,7 @@ class TrackingSummary:
     foreseen: float
     """Share of picks that were the likeliest arm, given the picks before."""
     settled_round: int | None
-    """Since when the estimate is stable: it moves by no more than its noise. None if it still moves, or for lack of data."""
+    """Since when the estimate is stable, to within its noise; None if it still moves, or nothing can be compared."""
     n_checkpoints: int
     """How many estimates were compared."""
     scale: float

@@ -20,7 +20,7 @@ from onlooker.base.version import __version__
 from onlooker.evaluation.study import Watch
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
-from onlooker.report.log_sections import by_size, sections_of, using_section
+from onlooker.report.log_sections import by_size, sections_of, terms_section, using_section
 from onlooker.report.page import Page, Section, render
 from onlooker.report.plots.style import ends_of
 from onlooker.report.table import Column, Table
@@ -121,7 +121,7 @@ def _as_page(page: object) -> Page:
 def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     """Put what was found on a page; a single learner is named by its log alone."""
     first = next(iter(found.values()))
-    ending = (using_section(first.policy, source.saving), _provenance(found, source))
+    ending = (using_section(first.policy, source.saving), _provenance(found, source), terms_section())
     if source.by is None:
         return Page(
             title=f"What the learner behind {source.name} values",

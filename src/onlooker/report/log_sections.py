@@ -115,8 +115,8 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     agreement = Section(
         title="Agreement over time",
         text=(
-            "How many picks the recovered policy makes too, and how many random guessing gets. It was fitted to the rounds "
-            "after the burn-in, where its agreement is a little too good."
+            "How many picks the recovered policy makes too, and how many random guessing gets. It was fitted to the "
+            "rounds after the burn-in, where its agreement is a little too good."
             + (
                 " The final policy is fitted to the last 30% of the log, always without the rounds that it predicts."
                 if final
@@ -207,6 +207,38 @@ def using_section(policy: LinearPolicy, saving: str) -> Section:
             "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
         ),
         code=saving + _LOADING,
+    )
+
+
+_TERMS = {
+    "agreement": "The share of rounds in which a policy picks what the learner picked.",
+    "burn-in": (
+        "The rounds at the beginning of the log that are discarded before a fit, because the learner was still "
+        "exploring."
+    ),
+    "evidence": "The probability of the picks under a model, averaged over what is unknown about it.",
+    "log-odds": "The logarithm of p / (1 - p).",
+    "predictability": (
+        "The share of picks that a policy predicts correctly when it was fitted to other rounds of the same period."
+    ),
+    "sandwich covariance": (
+        "An estimate of the covariance of the weights from the scatter of the rounds' gradients, which stays valid "
+        "where the model is not exactly right."
+    ),
+}
+"""As the glossary in `docs/` explains them."""
+
+
+def terms_section() -> Section:
+    """The terms of the page, a sentence each.
+
+    Examples
+    --------
+    >>> [term for term, _ in terms_section().table.rows][:2]
+    ['agreement', 'burn-in']
+    """
+    return Section(
+        title="Terms", table=Table((Column("term"), Column("meaning", wrap=True)), tuple(_TERMS.items())), folded=True
     )
 
 
