@@ -263,7 +263,7 @@ def test_rounds_of_arms_alike_are_left_out(n_rounds, flat):
     alone = diagnose(log[kept])
     assert (found.verdict, found.from_start) == ("settled", True)
     assert found.n_choices == len(kept)
-    assert found.notes[0].startswith(f"{n_rounds - len(kept)} rounds offer arms that no feature tells apart")
+    assert found.notes[0].startswith(f"{n_rounds - len(kept)} rounds offer arms with the same features")
     assert [b.own for b in found.bins] == [b.own for b in alone.bins]
     assert all(np.isfinite([block.share.low, block.share.high, block.fitted]).all() for block in found.stability)
 

@@ -146,7 +146,7 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
     if found.one_arm:
         notes.append(
             f"in {counted(found.one_arm, 'round')} a single arm was offered: "
-            "nothing was chosen there, so they are ignored"
+            "nothing was chosen there, so it is left out"
         )
     if not len(rounds) and found.alike:
         sentence = "Not enough evidence: no feature differs between the arms of any round."
