@@ -145,8 +145,8 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
     notes = []
     if found.one_arm:
         notes.append(
-            f"in {counted(found.one_arm, 'round')} a single arm was offered: "
-            "nothing was chosen there, so it is left out"
+            f"in {counted(found.one_arm, 'round')} a single arm was offered, so there was no choice. "
+            "Such rounds are left out; no action is needed"
         )
     if not len(rounds) and found.alike:
         sentence = "Not enough evidence: no feature differs between the arms of any round."

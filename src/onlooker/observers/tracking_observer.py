@@ -377,8 +377,8 @@ class TrackingObserver(Observer):
         alone = follower.n_rounds - follower.n_choices
         if alone:
             yield OneArmRoundsWarning(
-                f"in {counted(alone, 'round')} a single arm was offered: "
-                "nothing was chosen, but the learner may have learned"
+                f"in {counted(alone, 'round')} a single arm was offered, so there was no choice. "
+                "The learner may still have learned there; no action is needed"
             )
         names = feature_labels(self.policy_.feature_names, d)
         yield from about_collinearity(*monitor.identification.flags(), names)

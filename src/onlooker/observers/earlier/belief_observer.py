@@ -125,9 +125,8 @@ def _about_picks(log: BanditLog, uniform: float) -> Iterator[OnlookerWarning]:
     d, n_choices = log.n_features, int(np.count_nonzero(log.n_arms > 1))
     if n_choices < log.n_rounds:
         yield OneArmRoundsWarning(
-            f"in {counted(log.n_rounds - n_choices, 'round')} a single arm was offered: "
-            "nothing was chosen, but the learner may "
-            "have learned"
+            f"in {counted(log.n_rounds - n_choices, 'round')} a single arm was offered, so there was no choice. "
+            "The learner may still have learned there; no action is needed"
         )
     if n_choices < 2 * d:
         yield TooFewRoundsWarning(
