@@ -384,13 +384,13 @@ class TrackingObserver(Observer):
         yield from about_collinearity(*monitor.identification.flags(), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
-                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the kind "
-                "of exploration is a guess. Keep more rounds or fewer features"
+                f"{follower.n_choices} rounds with a choice for {d} features are too few: the intervals are wide and "
+                "the kind of exploration is a guess. Keep more rounds or fewer features"
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
-                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing "
-                "to track"
+                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}), so there is "
+                "nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
         if not self.fits_:
             yield NoFamilyFitsWarning(
@@ -423,14 +423,14 @@ _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 def _of_0_1(unknown: int) -> str:
     return (
-        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log hold "
-        "some of them, they count twice; give it new rounds only"
+        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}. Give it new rounds "
+        "only: any that it has followed before would count twice"
     )
 
 
 def _nothing_new(known: int) -> str:
     rounds = "the one round" if known == 1 else f"all {known} rounds"
     return (
-        f"nothing is new: {rounds} of the log were followed before, and are skipped; should they be new rounds that "
-        "are the same, pass repeated='follow'"
+        f"nothing is new: {rounds} of the log were followed before, and are skipped. If they are new rounds that "
+        "happen to be the same, pass repeated='follow'"
     )

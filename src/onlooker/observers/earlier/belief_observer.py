@@ -130,10 +130,10 @@ def _about_picks(log: BanditLog, uniform: float) -> Iterator[OnlookerWarning]:
         )
     if n_choices < 2 * d:
         yield TooFewRoundsWarning(
-            f"{n_choices} rounds with a choice for {d} features: the intervals are wide; keep more rounds or fewer "
-            "features"
+            f"{n_choices} rounds with a choice for {d} features are too few: the intervals are wide. Keep more rounds "
+            "or fewer features"
         )
     if uniform > UNIFORM:
         yield NoPreferenceWarning(
-            f"the {n_choices} picks look uniform (p = {uniform:.2g}): do not read theta as a preference"
+            f"the {n_choices} picks look uniform (p = {uniform:.2g}). Do not interpret the weights as preferences"
         )
