@@ -101,7 +101,7 @@ def test_the_verdict_comes_first_and_the_sections_follow(page, html, log):
         "What the learner values",
         "Whether and when it settled",
         "Agreement over time",
-        "How much of the beginning to leave out",
+        "How much of the beginning to discard",
         "How it explores, and where its estimate went",
         "How to use the policy",
         "Where this comes from",

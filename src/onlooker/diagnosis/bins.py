@@ -22,7 +22,7 @@ class Estimate:
     """A number with its interval."""
 
     value: float
-    """Best guess."""
+    """Estimate."""
     low: float
     """Lower end of the interval."""
     high: float
@@ -38,11 +38,11 @@ class Bin:
     stop: int
     """Round after the last."""
     choices: int
-    """Rounds that offer arms which differ: only those are looked at."""
+    """Rounds that offer arms which differ: only those are used."""
     chance: float
     """Agreement of random guessing."""
     own: Estimate
-    """Predictability: agreement of a policy fitted to four fifths of the bin, on the rest; every fifth has its turn."""
+    """Predictability: agreement of a policy fitted to four fifths of the bin, on the rest, for each fifth in turn."""
     late: Estimate
     """Agreement of the policy of the log's last 30%, fitted without the rounds that it predicts."""
 
@@ -108,7 +108,7 @@ def proportion(hits: Flags, level: float) -> Estimate:
 
 
 def difference(late: Flags, early: Flags, level: float) -> Estimate:
-    """Difference of two proportions by Newcombe's interval, which is made of Wilson's.
+    """Difference of two proportions with Newcombe's interval, which combines two of Wilson's.
 
     Examples
     --------

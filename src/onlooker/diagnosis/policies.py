@@ -19,7 +19,7 @@ LATE = 0.7
 """The late policy learns from the rounds after this part of the log, as in the paper."""
 
 FOLDS = 5
-"""Four fifths of a stretch are fitted to predict the last fifth, as in the paper, but every fifth has its turn."""
+"""Four fifths of a stretch are fitted to predict the remaining fifth, as in the paper, but for each fifth in turn."""
 
 FAST = 1e-4
 """Newton decrement at which a fit is done: what is left of the loss is below 1e-8 a round."""

@@ -19,7 +19,7 @@ class RoundEstimate:
     """A round of the log with its interval, counted from 0; ids are those of the log, None where it has none."""
 
     round: int
-    """Best guess."""
+    """Estimate."""
     low: int
     """Lower end of the interval."""
     high: int
@@ -39,7 +39,7 @@ class Test:
     __test__ = False  # not a test of ours: pytest would collect it by its name
 
     hypothesis: str
-    """What a small p-value speaks against."""
+    """A small p-value is evidence against it."""
     statistic: float
     """Its size."""
     distribution: str
@@ -86,7 +86,7 @@ class Diagnosis:
     n_rounds: int
     """Rounds in the log."""
     n_choices: int
-    """Rounds that offer arms which differ: only those are looked at."""
+    """Rounds that offer arms which differ: only those are used."""
     rank: int
     """Directions of theta that the rounds identify."""
     bins: tuple[Bin, ...]
@@ -121,7 +121,7 @@ class Diagnosis:
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
             if contrast is not None:
                 lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
-        lines += ["tests; a small p speaks against what is tested"] if self.tests else []
+        lines += ["tests; a small p is evidence against the hypothesis"] if self.tests else []
         lines += [
             f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, "
             f"p {p_words(test.p_value, test.least_p)}"

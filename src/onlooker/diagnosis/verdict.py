@@ -36,7 +36,7 @@ simulated logs that verdicts were calibrated on lie well within. Others are brou
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choices:
-    """What is left of a log to be looked at."""
+    """The rounds of a log that are analysed."""
 
     log: BanditLog
     """Rounds that offer arms which differ."""

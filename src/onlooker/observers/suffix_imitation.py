@@ -1,4 +1,4 @@
-"""Two-phase suffix imitation: throw the burn-in away, imitate the rest."""
+"""Two-phase suffix imitation: discard the burn-in, imitate the rest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 def suffix_objective(
     log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
 ) -> tuple[Objective, int]:
-    """Objective of the rounds after the burn-in, and how many that throws away.
+    """Objective of the rounds after the burn-in, and how many are discarded.
 
     Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
     multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
@@ -54,7 +54,7 @@ def suffix_objective(
 
 
 def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
-    """Rounds thrown away altogether, and the weights of the others."""
+    """Rounds discarded altogether, and the weights of the others."""
     if isinstance(burn_in, FixedStart):
         start = _checked(burn_in.rounds, log.n_rounds)
         return start, weights[start:]
@@ -122,7 +122,7 @@ class SuffixImitation(Observer):
     policy_, theta_
         What was recovered; only a linear policy has `theta_`.
     burn_in_
-        Rounds of the log thrown away.
+        Rounds of the log that were discarded.
     loss_
         Mean loss on the suffix, without the penalty; of the 0-1 loss, the part of the weight that is missed.
     n_iter_

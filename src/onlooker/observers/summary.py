@@ -83,7 +83,7 @@ class Summary:
     n_rounds: int
     """Rounds with a choice that were imitated."""
     burn_in: int
-    """Rounds thrown away before them."""
+    """Rounds discarded before them."""
     log_likelihood: float
     """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which finds a direction only."""
     null_log_likelihood: float

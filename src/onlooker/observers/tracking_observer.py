@@ -58,7 +58,7 @@ Set by looking at simulated logs: ridge learners stay below 0.01, most others ar
 
 
 class TrackingObserver(Observer):
-    """Follow the estimate of a ridge learner through every round: no burn-in, nothing thrown away, one pass.
+    """Follow the estimate of a ridge learner through every round: no burn-in, no rounds discarded, one pass.
 
     The learner's uncertainty follows from the features of its picks alone. Only its rewards are hidden, and they move
     its estimate by a random walk whose steps are known and shrink by themselves; the picks say where it went.

@@ -101,13 +101,13 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
         charts=(*charts[:1], *charts[2:]),
         table=Table(
             (
-                Column("tested", wrap=True),
+                Column("hypothesis", wrap=True),
                 Column("p-value", align="right"),
                 Column("statistic", ".2f", align="right"),
                 Column("compared with"),
             ),
             tuple((test.hypothesis, _p(test), test.statistic, test.distribution) for test in tests),
-            caption="A small p-value speaks against what was tested",
+            caption="A small p-value is evidence against the hypothesis",
         )
         if tests
         else None,
@@ -149,11 +149,11 @@ def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:
 
 
 def burn_in_section(found: LogAnalysis) -> Section:
-    """How much of the beginning was thrown away, and why."""
-    title, curve, n_rounds = "How much of the beginning to leave out", found.curve, found.log.n_rounds
+    """How much of the beginning was discarded, and why."""
+    title, curve, n_rounds = "How much of the beginning to discard", found.curve, found.log.n_rounds
     burn_in = found.summary.burn_in
     left = counted(burn_in, "round") if burn_in else "nothing"
-    asked = f" The weights above leave {left} out, as was asked for."
+    asked = f" The weights above discard {left}, as requested."
     if curve is None:
         kept = asked if burn_in else " All of it was kept."
         return Section(title=title, text=f"The log is too short to choose a burn-in.{kept}")
@@ -173,7 +173,7 @@ def burn_in_chart(curve: HeldOutCurve, burn_in: int) -> Chart:
     low, high = curve.losses - reach, curve.losses + reach
     return Chart(
         title="Loss on late rounds that were held out",
-        x_label="burn-in (rounds left out)",
+        x_label="burn-in (rounds discarded)",
         y_label="mean loss of a pick",
         series=(Series("after this burn-in", curve.burn_ins.astype(np.float64), curve.losses, low=low, high=high),),
         levels=(Level("smallest", float(curve.losses[curve.best])),),

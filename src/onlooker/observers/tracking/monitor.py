@@ -1,7 +1,7 @@
 """Watch a growing log: decide on the kind of exploration from its first rounds, then follow.
 
 The decision rests on the first rounds alone, and on the same ones whether the log comes at once or in parts. Until
-there are enough of them they are kept; after that a round is looked at once and forgotten.
+there are enough of them they are kept; after that a round is used once and forgotten.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Tuned:
 def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float) -> list[Tuned]:
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
-    Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
+    Several are first fitted to a quarter of it. Those far behind there are not fitted any further: they are given
     the best one's evidence less what they were behind. If that leaves only one, its constant stands.
     """
     rounds = _Rounds.of(log)
