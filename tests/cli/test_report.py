@@ -113,7 +113,7 @@ def test_a_burn_in_and_a_penalty_of_ones_own(run, path, tmp_path):
     estimates = [one["estimate"] for one in found["coefficients"]]
     np.testing.assert_allclose(estimates, LinearPolicy.load(policy).theta, rtol=1e-12)
     text = unescape(out.read_text(encoding="utf-8"))
-    assert "leave 100 rounds out, as was asked for" in text
+    assert "discard 100 rounds, as requested" in text
     assert "--burn-in 100 --l2 0.01" in text
 
 

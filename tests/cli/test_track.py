@@ -40,9 +40,11 @@ def test_says_the_answer_then_the_families_then_the_direction(run, path, log, tm
     assert ran.code == 0, ran.err
     expected = TrackingObserver().fit(log)
     summary = expected.summary()
-    places = [ran.out.index(text) for text in (repr(log), "read as ", *summary.words, "way to explore", "std. error")]
+    places = [
+        ran.out.index(text) for text in (repr(log), "read as ", *summary.words, "kind of exploration", "std. error")
+    ]
     assert places == sorted(places)
-    table = ran.out[ran.out.index("way to explore") :].splitlines()
+    table = ran.out[ran.out.index("kind of exploration") :].splitlines()
     assert [line.split("  ")[0] for line in table[1:5]] == [one.words.split(" (")[0] for one in summary.families]
     assert max(map(len, table[:5])) <= 80
     assert LinearPolicy.load(out) == expected.policy_

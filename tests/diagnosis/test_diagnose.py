@@ -47,7 +47,7 @@ def test_uniform_picks_have_no_preference():
     assert found.verdict == "no preference found"
     assert found.settled is found.changed is None
     assert found.stability == ()
-    assert "cannot be told from picking at random" in found.sentence
+    assert "look uniformly random" in found.sentence
 
 
 @pytest.mark.parametrize("decisiveness", [0.3, 1.0, 100.0])
@@ -60,7 +60,7 @@ def test_one_policy_is_settled_from_the_start(offers, noise, decisiveness):
 
 
 def test_offers_that_change_are_not_taken_for_a_learner_that_does(offers, noise):
-    # Sets grow from two arms to six: picks become harder to foretell, while the policy stays as it is.
+    # Sets grow from two arms to six: picks become harder to predict, while the policy stays as it is.
     offered = np.arange(K) < 2 + np.arange(N)[:, None] * (K - 1) // N
     picks = np.where(offered, offers @ THETA + noise, -np.inf).argmax(axis=1)
     found = diagnose(BanditLog.from_dense(offers, picks, offered))
@@ -263,7 +263,7 @@ def test_rounds_of_arms_alike_are_left_out(n_rounds, flat):
     alone = diagnose(log[kept])
     assert (found.verdict, found.from_start) == ("settled", True)
     assert found.n_choices == len(kept)
-    assert found.notes[0].startswith(f"{n_rounds - len(kept)} rounds offer arms that no feature tells apart")
+    assert found.notes[0].startswith(f"{n_rounds - len(kept)} rounds offer arms with the same features")
     assert [b.own for b in found.bins] == [b.own for b in alone.bins]
     assert all(np.isfinite([block.share.low, block.share.high, block.fitted]).all() for block in found.stability)
 

@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from onlooker.diagnosis import diagnose
 from onlooker.diagnosis.bins import Estimate, difference, proportion
 from onlooker.diagnosis.change import _posterior
-from onlooker.diagnosis.policies import Foretold, cross_foretell, edges, foretell, held_out_hits, imitate
+from onlooker.diagnosis.policies import Predicted, cross_predict, edges, held_out_hits, imitate, predict
 from onlooker.diagnosis.preference import find_preference
 from onlooker.diagnosis.settling import find_settling
 from onlooker.diagnosis.verdict import find_choices
@@ -48,23 +48,23 @@ def test_the_policies_are_suffix_imitation(log):
 
 
 @pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
-def test_no_round_is_foretold_by_a_policy_that_has_seen_it(log):
-    told = cross_foretell(log, 700, imitate(log[700:]))
+def test_no_round_is_predicted_by_a_policy_that_has_seen_it(log):
+    predicted = cross_predict(log, 700, imitate(log[700:]))
     for fold in (0, 3):
         seen = [t for t in range(700, 1000) if t % 5 != fold]
         theta = SuffixImitation(burn_in="naive").fit(log[seen]).theta_
         rest = log[fold::5]
-        assert np.array_equal(told.hits[fold::5], LinearPolicy(theta).choose(rest) == rest.chosen)
+        assert np.array_equal(predicted.hits[fold::5], LinearPolicy(theta).choose(rest) == rest.chosen)
         probabilities = LinearPolicy(theta).probabilities(rest)
-        assert np.allclose(told.given[fold::5], probabilities[rest.chosen_rows], atol=1e-3)
+        assert np.allclose(predicted.given[fold::5], probabilities[rest.chosen_rows], atol=1e-3)
 
 
 def test_a_policy_that_makes_the_picks_attains_what_it_expects():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(20_000, 5, 2))
     theta = np.array([1.0, -0.5])
-    told = foretell(BanditLog.from_dense(X, (X @ theta + rng.gumbel(size=(20_000, 5))).argmax(axis=1)), theta)
-    away = told.given - told.expected
+    predicted = predict(BanditLog.from_dense(X, (X @ theta + rng.gumbel(size=(20_000, 5))).argmax(axis=1)), theta)
+    away = predicted.given - predicted.expected
     assert abs(away.mean()) < 4 * away.std() / 20_000**0.5
 
 
@@ -106,8 +106,8 @@ def test_p_value_of_a_rise_holds_its_level():
     found = []
     for seed in range(150):
         given = np.random.default_rng(seed).uniform(0.2, 1.0, size=1000)
-        told = Foretold(hits=given > 0.5, given=given, expected=np.full(1000, 0.6))
-        found.append(find_settling(told, chance, 0.95).rise_p)
+        predicted = Predicted(hits=given > 0.5, given=given, expected=np.full(1000, 0.6))
+        found.append(find_settling(predicted, chance, 0.95).rise_p)
     assert 0.0 <= np.mean(np.array(found) < 0.05) <= 0.11
     assert kstest(found, "uniform").pvalue > 0.001
 
@@ -119,8 +119,8 @@ def test_interval_of_the_settled_round_holds_it():
         # The share rises in a straight line and crosses nine tenths at round 900.
         share = np.minimum(1.0, np.arange(2000) / 1000)
         given = 0.2 + 0.4 * share + rng.uniform(-0.2, 0.2, size=2000)
-        told = Foretold(hits=given > 0.5, given=given, expected=np.full(2000, 0.6))
-        settling = find_settling(told, chance, 0.95)
+        predicted = Predicted(hits=given > 0.5, given=given, expected=np.full(2000, 0.6))
+        settling = find_settling(predicted, chance, 0.95)
         held.append(settling.bounds[max(0, settling.low - 1)] <= 900 <= settling.bounds[settling.high])
     assert np.mean(held) >= 0.9
 
@@ -150,7 +150,7 @@ def test_blocks_that_a_policy_says_nothing_about_do_not_count(blind):
     given = rng.uniform(0.3, 0.9, size=1000)
     given[blind] = expected[blind] = 0.2
     with np.errstate(all="raise"):
-        found = find_settling(Foretold(hits=given > 0.5, given=given, expected=expected), chance, 0.95)
+        found = find_settling(Predicted(hits=given > 0.5, given=given, expected=expected), chance, 0.95)
     inside = np.zeros(1000, dtype=bool)
     inside[blind] = True
     assert np.array_equal(np.isnan(found.share), inside[found.bounds[:-1]])

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from onlooker.report.log_sections import terms_section
+
 ROOT = Path(__file__).parent.parent.parent
 GENERATED = {"licences.md"}
 PAGES = [ROOT / "README.md", *(path for path in sorted(ROOT.glob("docs/*.md")) if path.name not in GENERATED)]
@@ -38,3 +40,11 @@ def test_the_readme_links_to_terms_that_the_glossary_has():
     linked = set(re.findall(r"docs/glossary\.md#([\w-]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert linked
     assert linked <= terms
+
+
+def test_the_report_explains_its_terms_as_the_glossary_does():
+    glossary = " ".join((ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").split())
+    terms = terms_section().table.rows
+    assert {term for term, _ in terms} >= {"agreement", "burn-in", "evidence", "log-odds", "predictability"}
+    for term, meaning in terms:
+        assert f"### {term.capitalize()} {meaning}" in glossary

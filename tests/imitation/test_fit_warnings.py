@@ -357,5 +357,5 @@ def test_shrinkage_is_said_in_the_summary():
     lost = 1 - np.linalg.norm(observer.theta_) / np.linalg.norm(longer.theta_)
     assert observer.shrinkage_ > 0.05
     assert 0.3 * lost < observer.shrinkage_ <= lost
-    assert "the penalty shortens theta" in str(observer.summary())
+    assert "regularisation shrinks the weights" in str(observer.summary())
     assert longer.shrinkage_ == 0

@@ -172,11 +172,11 @@ def test_uniform_picks_have_no_preference():
 
 def test_a_learner_of_another_kind_fits_no_family():
     log = simulate(Environment(10, 20, seed=0), ExploreThenCommit(500), 2500, seed=0).log
-    with pytest.warns(NoFamilyFitsWarning, match=r"use SuffixImitation\(burn_in=\"auto\"\)"):
+    with pytest.warns(NoFamilyFitsWarning, match=r"Use SuffixImitation\(burn_in=\"auto\"\)"):
         observer = TrackingObserver().fit(log)
     assert not observer.fits_
     assert observer.misfit_ > 0.03
-    assert observer.summary().words[0].startswith("No way to explore that is known fits")
+    assert observer.summary().words[0].startswith("No known kind of exploration fits")
 
 
 class Forgetful:

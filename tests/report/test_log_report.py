@@ -101,10 +101,11 @@ def test_the_verdict_comes_first_and_the_sections_follow(page, html, log):
         "What the learner values",
         "Whether and when it settled",
         "Agreement over time",
-        "How much of the beginning to leave out",
+        "How much of the beginning to discard",
         "How it explores, and where its estimate went",
         "How to use the policy",
         "Where this comes from",
+        "Terms",
     ]
     assert html.index("Settled since about round") < html.index("<section")
     assert html.count("<svg") == html.count("<figcaption>") == html.count("<summary>The numbers</summary>") == 7
@@ -190,18 +191,18 @@ def test_a_log_that_ends_in_arms_alike_has_a_page():
     X[1500:] = 0
     page = report_page(BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0, -1.0]).argmax(axis=1)))
     assert page.lead.startswith("Settled from the start")
-    assert any("no feature tells apart" in warning for warning in page.warnings)
+    assert any("arms with the same features" in warning for warning in page.warnings)
     assert "inf" not in re.findall(r"[a-z]+", Elements(render(page)).text.lower())
 
 
-def test_p_values_are_told_as_bounds_and_the_two_rounds_apart(page):
+def test_p_values_are_given_as_bounds_and_the_two_rounds_apart(page):
     table = {row[0]: row[1] for row in page.sections[1].table.rows}
     assert table["picks are uniform throughout"] == "< 1e-100"
     assert table["the final policy fits early rounds as well as late ones"] == "<= 0.001"
     settled, tracked = ({mark.label for chart in page.sections[i].charts for mark in chart.marks} for i in (1, 4))
     assert settled == {"settled"}
-    assert tracked <= {"estimate at rest"}
-    assert "at rest" in page.sections[1].text
+    assert tracked <= {"estimate stable"}
+    assert "is stable" in page.sections[1].text
 
 
 def test_a_log_without_a_choice_is_refused():

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.base.p_values import normal_reach
 from onlooker.base.types import Matrix
-from onlooker.diagnosis.policies import FAST, Flags, Foretold, cross_foretell, imitate
+from onlooker.diagnosis.policies import FAST, Flags, Predicted, cross_predict, imitate
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -22,7 +22,7 @@ class Estimate:
     """A number with its interval."""
 
     value: float
-    """Best guess."""
+    """Estimate."""
     low: float
     """Lower end of the interval."""
     high: float
@@ -31,20 +31,20 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Bin:
-    """A stretch of time; agreement is the part of the picks that a policy foretells."""
+    """A stretch of time; agreement is the share of picks that a policy predicts."""
 
     start: int
     """First round."""
     stop: int
     """Round after the last."""
     choices: int
-    """Rounds that offer arms which differ: only those are looked at."""
+    """Rounds that offer arms which differ: only those are used."""
     chance: float
-    """Agreement of guessing."""
+    """Agreement of random guessing."""
     own: Estimate
-    """Predictability: agreement of a policy fitted to four fifths of the bin, on the rest; every fifth has its turn."""
+    """Predictability: agreement of a policy fitted to four fifths of the bin, on the rest, for each fifth in turn."""
     late: Estimate
-    """Agreement of the policy of the log's last 30%, fitted without the rounds that it foretells."""
+    """Agreement of the policy of the log's last 30%, fitted without the rounds that it predicts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,12 +62,12 @@ class Diagnostics:
 
 
 def find_diagnostics(
-    log: BanditLog, bounds: list[int], rounds: list[int], final: Foretold, level: float
+    log: BanditLog, bounds: list[int], rounds: list[int], final: Predicted, level: float
 ) -> Diagnostics:
     """Measure every bin between `bounds`; `rounds` are the same bounds in rounds of the log as it was given."""
     fits = [imitate(log[start:stop], tolerance=FAST) for start, stop in pairwise(bounds)]
     own = np.concatenate(
-        [cross_foretell(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
+        [cross_predict(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
     )
     matrix = _agreements(log, np.array([fit.theta for fit in fits]), bounds)
     np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
@@ -108,7 +108,7 @@ def proportion(hits: Flags, level: float) -> Estimate:
 
 
 def difference(late: Flags, early: Flags, level: float) -> Estimate:
-    """Difference of two proportions by Newcombe's interval, which is made of Wilson's.
+    """Difference of two proportions with Newcombe's interval, which combines two of Wilson's.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Whether the learner changed its mind: picks that the past foretells, and the future does not.
+"""Whether the learner changed its mind: picks that the past predicts, and the future does not.
 
-A learner that settles is foretold best by what it comes to believe: its past is noisier than its future. Where the past
-foretells a bin materially better than the policies after it do, something that had been learned was given up.
+A learner that settles is predicted best by what it comes to believe: its past is noisier than its future. Where the
+past predicts a bin materially better than the policies after it do, something that had been learned was given up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature
 from onlooker.base.types import Matrix, Vector
-from onlooker.diagnosis.policies import FAST, FOLDS, LATE, foretell, imitate
+from onlooker.diagnosis.policies import FAST, FOLDS, LATE, imitate, predict
 from onlooker.diagnosis.settling import MATERIAL
 from onlooker.imitation.newton import Fit
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
@@ -77,7 +77,7 @@ class Directions:
 MOST_EVIDENCE = 1.0
 """No single round counts for more than this (in nats) when the change is located.
 
-A learner that starts anew explores for some rounds, which neither policy explains: taken at face value, a few of them
+A learner that starts again explores for some rounds, which neither policy explains: taken at face value, a few of them
 gave intervals one round wide that missed the change by two to eight (seen on LinUCB restarted half-way).
 """
 
@@ -88,7 +88,7 @@ NO_POLICY = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The strongest sign that the past foretold better, and where the policy changed for the last time."""
+    """The strongest sign that the past predicted better, and where the policy changed for the last time."""
 
     z: float
     """How many standard errors the past is ahead, by more than `MATERIAL`, in the bin where it is most."""
@@ -100,7 +100,7 @@ class Change:
     """Whether it is significant."""
 
     gradual: bool = False
-    """Whether the policies right before and after the change cannot be told apart."""
+    """Whether the policies right before and after the change do not differ significantly."""
 
     round: int = 0
     """First round after the change."""
@@ -114,7 +114,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One bin, foretold by its past and by something after it."""
+    """One bin, predicted by its past and by something after it."""
 
     bin: int
     """Which."""
@@ -131,7 +131,7 @@ class Learned:
     fit: Fit
     """The policy."""
     hidden: Matrix
-    """Directions that its rounds do not tell, one a column."""
+    """Directions that its rounds do not identify, one a column."""
 
 
 def find_change(log: BanditLog, bounds: list[int], final: Fit, spread: Matrix, level: float) -> Change:
@@ -189,10 +189,10 @@ def _comparisons(log: BanditLog, bounds: list[int], final: Fit, spread: Matrix) 
 
 
 def _ahead(part: BanditLog, past: Learned, future: Learned, directions: Directions) -> float:
-    """By how many standard errors the past foretells better than the future, by more than `MATERIAL`.
+    """By how many standard errors the past predicts better than the future, by more than `MATERIAL`.
 
     Directions are compared: the future policy is made as decisive as the past one, and taken to agree with it on what
-    one of the two could not learn. The past must also foretell better than guessing does.
+    one of the two could not learn. The past must also predict better than random guessing.
     """
     hidden = np.hstack([past.hidden, future.hidden])
     theta = past.fit.theta
@@ -201,8 +201,8 @@ def _ahead(part: BanditLog, past: Learned, future: Learned, directions: Directio
     if not min(lengths) > NO_POLICY * max(lengths):
         return 0.0
     chance = 1 / part.n_arms
-    before = foretell(part, theta).given - chance
-    after = foretell(part, theta - old + new * (lengths[0] / lengths[1])).given - chance
+    before = predict(part, theta).given - chance
+    after = predict(part, theta - old + new * (lengths[0] / lengths[1])).given - chance
     return min(_z(before), _z((1 - MATERIAL) * before - after))
 
 
@@ -212,7 +212,7 @@ def _z(values: Vector) -> float:
 
 
 def _locate(log: BanditLog, bounds: list[int], last: int, final: Fit, level: float) -> tuple[int, int, int]:
-    """First round after the change, near the last bin that the past foretold better, with its interval."""
+    """First round after the change, near the last bin that the past predicted better, with its interval."""
     window, after = _window(log), bounds[min(last + 2, len(bounds) - 2)]
     start, stop = bounds[max(0, last - 1)], bounds[min(last + 3, len(bounds) - 1)]
     before = bounds[last]

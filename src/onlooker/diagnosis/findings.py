@@ -12,7 +12,7 @@ from onlooker.base.p_values import normal_reach
 from onlooker.base.types import Index
 from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
 from onlooker.diagnosis.change import Change, find_change
-from onlooker.diagnosis.policies import FAST, LATE, Foretold, cross_foretell, edges, imitate
+from onlooker.diagnosis.policies import FAST, LATE, Predicted, cross_predict, edges, imitate
 from onlooker.diagnosis.preference import Preference, find_preference
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
 from onlooker.diagnosis.settling import LEAST_P, MATERIAL, Settling, find_settling
@@ -30,12 +30,12 @@ class Findings:
     """Which rounds of the whole log those are."""
     preference: Preference
     """Whether the picks depend on the features at all."""
-    final: Foretold
-    """How well the policy of the last 30% foretells every round."""
+    final: Predicted
+    """How well the policy of the last 30% predicts every round."""
     diagnostics: Diagnostics
     """The paper's."""
     settling: Settling | None
-    """Since when the final policy has fitted; None where it foretells late picks no better than guessing does."""
+    """Since when the final policy has fitted; None where it predicts late picks no better than random guessing."""
     change: Change
     """Whether there was another policy before it."""
     before: Change | None
@@ -57,12 +57,12 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
 
     late = int(LATE * log.n_rounds)
     fit = imitate(log.suffix(late), tolerance=FAST)
-    final = cross_foretell(log, late, fit)
+    final = cross_predict(log, late, fit)
     chance = 1 / log.n_arms
     gain = (final.given - chance)[late:]
     error = float(gain.std()) / len(gain) ** 0.5
-    # Without a policy that foretells anything its share of foresight is a division of noise by noise.
-    foretells = preference.p_value < 1 - level and float(gain.mean()) > float(ndtri(level)) * error
+    # Without a policy that predicts anything the share of its gain over random guessing is noise divided by noise.
+    predicts = preference.p_value < 1 - level and float(gain.mean()) > float(ndtri(level)) * error
     starts = [0, *(int(rounds[bound]) for bound in bounds[1:-1]), int(rounds[-1]) + 1]
     change = find_change(log, bounds, fit, preference.spread, level)
     return Findings(
@@ -70,7 +70,7 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
         preference=preference,
         final=final,
         diagnostics=find_diagnostics(log, bounds, starts, final, level),
-        settling=find_settling(final, np.asarray(chance), level) if foretells else None,
+        settling=find_settling(final, np.asarray(chance), level) if predicts else None,
         change=change,
         before=_earlier(log[: change.round], preference, len(bounds) - 1, level) if change.found else None,
     )
@@ -100,7 +100,7 @@ def _plain(name: Any) -> str | int:
 
 
 def blocks_of(settling: Settling, rounds: Index, level: float) -> tuple[Block, ...]:
-    """How well the final policy fits, block by block, but for blocks that it cannot say anything about."""
+    """How well the final policy fits, block by block, but for blocks in which nothing can be predicted."""
     reach = normal_reach(level) * settling.error
     return tuple(
         Block(
@@ -141,7 +141,7 @@ def tests_of(found: Findings) -> tuple[Test, ...]:
         ),
         *rise,
         Test(
-            hypothesis=f"no bin is foretold better by its past than by its future, by more than {MATERIAL:.0%}",
+            hypothesis=f"no bin is predicted better by its past than by its future, by more than {MATERIAL:.0%}",
             statistic=change.z,
             distribution="largest z",
             p_value=change.p_value,

@@ -1,4 +1,4 @@
-"""Stretches of a log, the policies fitted to them, and how well those foretell picks."""
+"""Stretches of a log, the policies fitted to them, and how well those predict picks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LATE = 0.7
 """The late policy learns from the rounds after this part of the log, as in the paper."""
 
 FOLDS = 5
-"""Four fifths of a stretch are fitted to foretell the last fifth, as in the paper, but every fifth has its turn."""
+"""Four fifths of a stretch are fitted to predict the remaining fifth, as in the paper, but for each fifth in turn."""
 
 FAST = 1e-4
 """Newton decrement at which a fit is done: what is left of the loss is below 1e-8 a round."""
@@ -28,8 +28,8 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Foretold:
-    """How well a policy foretold every round."""
+class Predicted:
+    """How well a policy predicted every round."""
 
     hits: Flags
     """Whether the policy's best arm was picked, shape (N,)."""
@@ -72,35 +72,35 @@ def held_out_hits(log: BanditLog, train: Index, test: Index) -> Flags:
     return np.asarray(LinearPolicy(imitate(log[train]).theta).choose(rest) == rest.chosen)
 
 
-def foretell(log: BanditLog, theta: Vector) -> Foretold:
-    """Let the softmax policy `theta` foretell every round of the log.
+def predict(log: BanditLog, theta: Vector) -> Predicted:
+    """Let the softmax policy `theta` predict every round of the log.
 
     Examples
     --------
     >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]], [[0.0], [1.0]]]), chosen=[0, 0])
-    >>> told = foretell(log, np.array([np.log(3.0)]))
-    >>> told.hits, told.given, told.expected
+    >>> predicted = predict(log, np.array([np.log(3.0)]))
+    >>> predicted.hits, predicted.given, predicted.expected
     (array([ True, False]), array([0.75, 0.25]), array([0.625, 0.625]))
     """
     scores = LinearPolicy(theta).scores(log)
     probabilities = ragged.softmax(scores, log.offsets)
-    return Foretold(
+    return Predicted(
         hits=np.asarray(ragged.argmax(scores, log.offsets) == log.chosen),
         given=probabilities[log.chosen_rows],
         expected=np.add.reduceat(probabilities**2, log.offsets[:-1]),
     )
 
 
-def cross_foretell(log: BanditLog, start: int, near: Fit) -> Foretold:
-    """Let the rounds from `start` on foretell every round of the log, none of them by a policy that has seen it.
+def cross_predict(log: BanditLog, start: int, near: Fit) -> Predicted:
+    """Let the rounds from `start` on predict every round of the log, none of them by a policy that has seen it.
 
-    Every fifth round is foretold by the policy fitted to the other rounds from `start` on; rounds before it by the
+    Every fifth round is predicted by the policy fitted to the other rounds from `start` on; rounds before it by the
     same policies, so that the two can be compared.
     """
     rounds = np.arange(log.n_rounds)
     hits, given, expected = np.empty(len(rounds), dtype=bool), np.empty(len(rounds)), np.empty(len(rounds))
     for fold in range(FOLDS):
         train = rounds[(rounds >= start) & (rounds % FOLDS != fold)]
-        told = foretell(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).theta)
-        hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = told.hits, told.given, told.expected
-    return Foretold(hits=hits, given=given, expected=expected)
+        part = predict(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).theta)
+        hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = part.hits, part.given, part.expected
+    return Predicted(hits=hits, given=given, expected=expected)

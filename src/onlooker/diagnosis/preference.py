@@ -23,7 +23,7 @@ class Preference:
     """What the score tests found."""
 
     rank: int
-    """Directions of theta that the rounds can tell."""
+    """Directions of theta that the rounds identify."""
 
     spread: Matrix
     """Covariance of the features within the rounds, averaged over the rounds, shape (d, d)."""

@@ -19,7 +19,7 @@ class RoundEstimate:
     """A round of the log with its interval, counted from 0; ids are those of the log, None where it has none."""
 
     round: int
-    """Best guess."""
+    """Estimate."""
     low: int
     """Lower end of the interval."""
     high: int
@@ -39,7 +39,7 @@ class Test:
     __test__ = False  # not a test of ours: pytest would collect it by its name
 
     hypothesis: str
-    """What a small p-value speaks against."""
+    """A small p-value is evidence against it."""
     statistic: float
     """Its size."""
     distribution: str
@@ -59,14 +59,14 @@ class Block:
     stop: int
     """Round after the last."""
     share: Estimate
-    """Foresight of the final policy over guessing, relative to the end of the log: 1 is as good as there."""
+    """Gain of the final policy over random guessing, relative to the end of the log: 1 is as good as there."""
     fitted: float
     """The closest curve that never falls."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Diagnosis:
-    """What a log tells about its learner; printing it shows the verdict and a table.
+    """What a log shows about its learner; printing it shows the verdict and a table.
 
     `verdict` is *settled*, *still exploring*, *no preference found*, *drifting* or *not enough evidence*.
     """
@@ -78,7 +78,7 @@ class Diagnosis:
     sentence: str
     """The verdict with its figures."""
     settled: RoundEstimate | None
-    """Since when one policy has foretold the picks as well as at the end; None unless the verdict is *settled*."""
+    """From this round on, one policy predicts the picks as well as it does at the end; None unless *settled*."""
     changed: RoundEstimate | None
     """First round of the new policy; None unless the verdict is *drifting*."""
     level: float
@@ -86,9 +86,9 @@ class Diagnosis:
     n_rounds: int
     """Rounds in the log."""
     n_choices: int
-    """Rounds that offer arms which differ: only those are looked at."""
+    """Rounds that offer arms which differ: only those are used."""
     rank: int
-    """Directions of theta that the rounds can tell."""
+    """Directions of theta that the rounds identify."""
     bins: tuple[Bin, ...]
     """Predictability over time; empty where there is too little to look at."""
     matrix: tuple[tuple[float, ...], ...]
@@ -121,7 +121,7 @@ class Diagnosis:
         for name, contrast in (("predictability", self.predictability_rise), ("final policy", self.late_gap)):
             if contrast is not None:
                 lines.append(f"{name}, last 30% less first 30%: {contrast.value:+.3f} {_ends(contrast)}")
-        lines += ["tests; a small p speaks against what is tested"] if self.tests else []
+        lines += ["tests; a small p is evidence against the hypothesis"] if self.tests else []
         lines += [
             f"test: {test.hypothesis}: {test.distribution} {test.statistic:.2f}, "
             f"p {p_words(test.p_value, test.least_p)}"

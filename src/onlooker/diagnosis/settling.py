@@ -1,8 +1,8 @@
-"""Since when the final policy has fitted: the share of its foresight that it attains, over time.
+"""Since when the final policy has fitted: the share of its expected gain that it attains, over time.
 
 If a policy makes the picks, it gives them on average the probability that it expects: the sum of its squared
-probabilities, whatever is on offer. The share that is attained, over and above guessing, is 1 while the policy is at
-work, 0 where picks have nothing to do with it, and between the two where they are noisier or of a similar policy.
+probabilities, whatever is on offer. The share of its gain over random guessing that it attains is 1 while the policy
+is at work, 0 where picks have nothing to do with it, and between the two where they are noisier or of a similar policy.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.base.types import Index, Vector
-from onlooker.diagnosis.policies import Foretold
+from onlooker.diagnosis.policies import Predicted
 
 MATERIAL = 0.1
-"""A tenth of the foresight is what counts as a difference: smaller ones are real in a long log, but matter to nobody.
+"""A tenth of the gain is what counts as a difference: smaller ones are real in a long log, but matter to nobody.
 
 Chosen by looking at simulated LinUCB and LinTS logs: their estimates move for ever, but ever less, and at a tenth the
 round found is where the agreement of the final policy with the picks bends into its plateau.
@@ -48,7 +48,7 @@ class Settling:
     """First round of each block, and the number of rounds, shape (m + 1,)."""
 
     share: Vector
-    """Foresight attained in each block, relative to the end of the log, shape (m,); NaN where none is possible."""
+    """Gain attained in each block, relative to the end of the log, shape (m,); NaN where none is possible."""
 
     error: Vector
     """Standard error of each."""
@@ -86,7 +86,7 @@ class Settling:
         return bool(self.fitted[max(0, self.block - 2)] < 0.5)
 
 
-def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
+def find_settling(final: Predicted, chance: Vector, level: float) -> Settling:
     """Find the round since which the final policy has fitted as well as at the end, to within `MATERIAL`.
 
     Examples
@@ -94,7 +94,7 @@ def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     Nothing but guesses for 300 rounds, then the policy at work:
 
     >>> given = np.where(np.arange(1000) < 300, 0.25, np.where(np.arange(1000) % 2, 0.4, 0.6))
-    >>> final = Foretold(hits=given > 0.3, given=given, expected=np.full(1000, 0.5))
+    >>> final = Predicted(hits=given > 0.3, given=given, expected=np.full(1000, 0.5))
     >>> found = find_settling(final, np.full(1000, 0.25), level=0.95)
     >>> int(found.bounds[found.block]), found.rise_p < 0.01
     (320, True)
@@ -132,7 +132,7 @@ def find_settling(final: Foretold, chance: Vector, level: float) -> Settling:
     )
 
 
-def _variance(final: Foretold, chance: Vector, bounds: Index, share: Vector) -> Vector:
+def _variance(final: Predicted, chance: Vector, bounds: Index, share: Vector) -> Vector:
     """Variance of what each block gains; half of it borrowed from the whole log, as a short block may look too calm."""
     sizes = np.diff(bounds)
     away = (final.given - chance) - np.repeat(share, sizes) * (final.expected - chance)

@@ -36,16 +36,16 @@ simulated logs that verdicts were calibrated on lie well within. Others are brou
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choices:
-    """What is left of a log to be looked at."""
+    """The rounds of a log that are analysed."""
 
     log: BanditLog
     """Rounds that offer arms which differ."""
     rounds: Index
     """Which rounds of the whole log those are."""
     one_arm: int
-    """Rounds left out, as they offer a single arm."""
+    """Rounds ignored, as they offer a single arm."""
     alike: int
-    """Rounds left out, as no feature differs between their arms."""
+    """Rounds ignored, as no feature differs between their arms."""
 
 
 def find_choices(log: BanditLog) -> Choices:
@@ -101,7 +101,7 @@ Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,0
 
 
 def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
-    """Tell whether and since when the learner behind a log has settled, from offers and picks alone.
+    """Judge whether and since when the learner behind a log has settled, from offers and picks alone.
 
     Nothing in it is random: the same log gives the same diagnosis.
 
@@ -145,14 +145,14 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
     notes = []
     if found.one_arm:
         notes.append(
-            f"in {counted(found.one_arm, 'round')} a single arm was offered: "
-            "nothing was chosen there, so it is left out"
+            f"in {counted(found.one_arm, 'round')} a single arm was offered, so there was no choice. "
+            "Such rounds are left out; no action is needed"
         )
     if not len(rounds) and found.alike:
         sentence = "Not enough evidence: no feature differs between the arms of any round."
         return _too_little(log, 0, 0, level, sentence, notes)
     if found.alike:
-        notes.append(f"{found.alike:,} rounds offer arms that no feature tells apart, they are left out")
+        notes.append(f"{found.alike:,} rounds offer arms with the same features, and are ignored")
     if len(rounds) < LEAST_ROUNDS:
         sentence = (
             f"Not enough evidence: {len(rounds):,} of the log's rounds offer a choice, and a verdict needs "
@@ -168,7 +168,7 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
         )
         return _too_little(log, len(rounds), rank, level, sentence, notes)
     if len(bounds) - 1 < n_bins:
-        notes.append(f"{len(bounds) - 1} bins instead of {n_bins}, as shorter ones would say little")
+        notes.append(f"{len(bounds) - 1} bins instead of {n_bins}, as shorter ones would hold too few rounds")
     findings = find_all(choices, rounds, preference, bounds, level)
     return _judged(log, choices, findings, level, notes)
 
@@ -205,7 +205,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         notes.append(
             "the final policy fits some earlier rounds better than later ones "
             f"(p {p_words(settling.fall_p, LEAST_P)}): the picks "
-            "have become noisier, or something changed within the last tenth, where a change cannot be told yet"
+            "have become noisier, or something changed within the last tenth, where a change cannot be detected yet"
         )
     if verdict == "drifting" and found.change.gradual:
         notes.append("the policies right before and after the round given are alike: the change was gradual")

@@ -8,13 +8,13 @@ from onlooker.diagnosis.settling import MATERIAL
 
 
 def settled(since: RoundEstimate, agreement: Estimate, chance: float, level: float) -> str:
-    """Of a learner that one policy foretells."""
+    """Of a learner that one policy predicts."""
     if since.round == 0:
-        opening = "Settled from the start: one policy foretells the picks of the whole log as well as those of its end"
+        opening = "Settled from the start: one policy predicts the picks of the whole log as well as those of its end"
     else:
         opening = (
-            f"Settled since about round {_place(since, level)}: from there on one policy foretells the picks as well "
-            f"as at the end, to within {MATERIAL:.0%}"
+            f"Settled since about round {_place(since, level)}: from this round on, one policy predicts the picks as "
+            f"well as it does at the end, to within {MATERIAL:.0%}"
         )
     return f"{opening}. {_late(agreement, chance, level)}"
 
@@ -25,7 +25,7 @@ def exploring(since: RoundEstimate, found: Diagnostics, agreement: Estimate, cha
     return (
         f"Still exploring: the policy of the last rounds fits only since about round {_place(since, level)}, less than "
         f"half of the log. From its first to its last 30% the picks became {100 * rise.value:.0f} points easier to "
-        f"foretell ({_percent(level)} interval {100 * rise.low:.0f} to {100 * rise.high:.0f}). "
+        f"predict ({_percent(level)} interval {100 * rise.low:.0f} to {100 * rise.high:.0f}). "
         f"{_late(agreement, chance, level)}"
     )
 
@@ -36,30 +36,28 @@ def drifting(
     """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
     return (
         f"Drifting: another policy was at work until about round {_place(place, level)}, p {_p(p_value)}. "
-        f"{_late(agreement, chance, level)} Of the picks before the change the same policy foretells {before:.1%}."
+        f"{_late(agreement, chance, level)} Before the change, the same policy predicts {before:.1%} of the picks."
     )
 
 
 def no_preference(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
     """Of picks that look uniform."""
-    return (
-        f"No preference found: the picks cannot be told from picking at random (p {_p(p_value)}). "
-        f"{_late(agreement, chance, level)}"
-    )
+    return f"No preference found: the picks look uniformly random (p {_p(p_value)}). {_late(agreement, chance, level)}"
 
 
 def unpredictable(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
-    """Of picks that are not uniform, but cannot be foretold."""
+    """Of picks that are not uniform, but not predictable either."""
     return (
         f"Not enough evidence: the picks are not quite uniform (p {_p(p_value)}), but no policy fitted to late "
-        f"rounds foretells others clearly better than guessing does. {_late(agreement, chance, level)}"
+        f"rounds predicts others clearly better than random guessing. {_late(agreement, chance, level)}"
     )
 
 
 def _late(agreement: Estimate, chance: float, level: float) -> str:
     return (
-        f"Over the last 30% of the rounds a policy fitted to others of them foretells {agreement.value:.1%} of the "
-        f"picks ({_percent(level)} interval {agreement.low:.1%} to {agreement.high:.1%}); guessing makes {chance:.1%}."
+        f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "
+        f"({_percent(level)} interval {agreement.low:.1%} to {agreement.high:.1%}); "
+        f"random guessing gets {chance:.1%}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Two-phase suffix imitation: throw the burn-in away, imitate the rest."""
+"""Two-phase suffix imitation: discard the burn-in, imitate the rest."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
 def suffix_objective(
     log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
 ) -> tuple[Objective, int]:
-    """Objective of the rounds after the burn-in, and how many that throws away.
+    """Objective of the rounds after the burn-in, and how many are discarded.
 
     Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
     multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
@@ -54,7 +54,7 @@ def suffix_objective(
 
 
 def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
-    """Rounds thrown away altogether, and the weights of the others."""
+    """Rounds discarded altogether, and the weights of the others."""
     if isinstance(burn_in, FixedStart):
         start = _checked(burn_in.rounds, log.n_rounds)
         return start, weights[start:]
@@ -104,8 +104,9 @@ class SuffixImitation(Observer):
         Penalty on the mean loss, `l2/2 |theta|^2`. The paper's is 1e-4; 0 gives plain maximum likelihood.
     loss
         `"softmax"`: the conditional softmax loss. `"zero_one"`: the number of picks missed, the paper's algorithm 1; it
-        starts from the softmax's theta and never ends above it. It tells theta's direction alone, without intervals;
-        theta is given the length at which scores spread within rounds as the softmax's do, for `predict_proba`.
+        starts from the softmax's theta and never ends above it. It identifies theta's direction only, and has no
+        intervals; theta is given the length at which scores spread within rounds as the softmax's do, for
+        `predict_proba`.
     covariance
         `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
     lags
@@ -121,7 +122,7 @@ class SuffixImitation(Observer):
     policy_, theta_
         What was recovered; only a linear policy has `theta_`.
     burn_in_
-        Rounds of the log thrown away.
+        Rounds of the log that were discarded.
     loss_
         Mean loss on the suffix, without the penalty; of the 0-1 loss, the part of the weight that is missed.
     n_iter_
@@ -131,13 +132,13 @@ class SuffixImitation(Observer):
     agreement_
         Fraction of them where the policy picks what was picked.
     shrinkage_
-        About how much of theta's length the penalty took away, between 0 and 1; NaN with the 0-1 loss.
+        By about how much regularisation shrinks the weights, between 0 and 1; NaN with the 0-1 loss.
     rank_
-        How many directions of theta the rounds can tell: d, unless features are constant or collinear.
+        How many directions of theta the rounds identify: d, unless features are constant or collinear.
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that the rounds cannot tell, as where they are too few. All NaN
+        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few. All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
     warnings_
         What to know before using the answer, as given by `warnings` too.
@@ -204,7 +205,7 @@ class SuffixImitation(Observer):
         for. With the 0-1 loss misses are counted so too, but the search may end at another theta. `progress` is called
         by the search for the smallest 0-1 loss.
 
-        A log that is not in memory, as `scan_log` gives it, is gone through once for every pass that the solver makes,
+        A log that is not in memory, as `scan_log` gives it, is scanned once for every pass that the solver makes,
         and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
         rounds, as many as fit into memory.
         """
@@ -218,12 +219,12 @@ class SuffixImitation(Observer):
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
-        trouble = check_fit(objective, fit, at.hessian)
-        told = trouble.identified & (objective.n_rounds > basis.n_features)
-        covariance[~told, :] = np.nan
-        covariance[:, ~told] = np.nan
+        found = check_fit(objective, fit, at.hessian)
+        identified = found.identified & (objective.n_rounds > basis.n_features)
+        covariance[~identified, :] = np.nan
+        covariance[:, ~identified] = np.nan
 
-        self._weights = np.where(trouble.constant, 0.0, at.theta)
+        self._weights = np.where(found.constant, 0.0, at.theta)
         self._labels = feature_labels(basis.feature_names, basis.n_features)
         self.policy_ = self.score_model.policy(self._weights, log)
         self.burn_in_ = start
@@ -232,13 +233,13 @@ class SuffixImitation(Observer):
         self.covariance_ = covariance
         self.n_rounds_ = objective.n_rounds
         self.agreement_ = at.agreed / objective.total
-        self.rank_ = trouble.rank
+        self.rank_ = found.rank
         self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
             self._miss_fewest(objective, log, progress)
-        self._warn([warning for warning in trouble.warnings if self._concerns(warning)], stacklevel=2)
+        self._warn([warning for warning in found.warnings if self._concerns(warning)], stacklevel=2)
         return self
 
     def summary(self, level: float = 0.95) -> Summary:
@@ -337,6 +338,6 @@ def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
 
 
 def _shrinkage(objective: Objective, at: CurvedPoint) -> float:
-    """First-order part of theta's length that the penalty took away."""
+    """By how much regularisation shrinks the weights, to first order."""
     squared = float(at.theta @ at.theta)
     return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0

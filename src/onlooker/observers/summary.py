@@ -25,7 +25,7 @@ class Coefficient:
     estimate: float
     """Weight in theta."""
     standard_error: float
-    """NaN where the rounds cannot tell."""
+    """NaN where the weight is not identified."""
     low: float
     """Lower end of the interval."""
     high: float
@@ -83,9 +83,9 @@ class Summary:
     n_rounds: int
     """Rounds with a choice that were imitated."""
     burn_in: int
-    """Rounds thrown away before them."""
+    """Rounds discarded before them."""
     log_likelihood: float
-    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which tells a direction alone."""
+    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which finds a direction only."""
     null_log_likelihood: float
     """Of the picks under uniform choice."""
     likelihood_ratio: float
@@ -95,7 +95,7 @@ class Summary:
     agreement: float
     """Fraction of the imitated rounds where theta's best arm was picked."""
     shrinkage: float
-    """About how much of theta's length the penalty took away; NaN with the 0-1 loss."""
+    """By about how much regularisation shrinks the weights; NaN with the 0-1 loss."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
 
@@ -111,8 +111,8 @@ class Summary:
             rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
             lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
             lines.append(
-                "the 0-1 loss tells the direction of theta alone and has no intervals of the usual kind: its minimiser "
-                "converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
+                "the 0-1 loss identifies the direction of theta only and has no intervals of the usual kind: its "
+                "minimiser converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
             )
             return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
         likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
@@ -120,8 +120,19 @@ class Summary:
         table = coefficients_table(self.coefficients, ".6g", "estimate", heading)
         lines = [f"{rounds}; {agreement}; {likelihood}", *table]
         if self.shrinkage > 0.05:
-            lines.append(
-                f"the penalty shortens theta by about {self.shrinkage:.0%}, and intervals are for the shortened one: "
-                "compare directions, or set l2 to 0"
-            )
+            lines.append(about_shrinkage(self.shrinkage))
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+
+def about_shrinkage(shrinkage: float) -> str:
+    """What to know where regularisation shrinks the weights noticeably.
+
+    Examples
+    --------
+    >>> about_shrinkage(0.3)[:52]
+    'regularisation shrinks the weights by about 30%, and'
+    """
+    return (
+        f"regularisation shrinks the weights by about {shrinkage:.0%}, and the intervals are for the shrunken weights. "
+        "Compare directions only, or turn it off (l2=0, on the command line --l2 0)"
+    )

@@ -58,7 +58,7 @@ Set by looking at simulated logs: ridge learners stay below 0.01, most others ar
 
 
 class TrackingObserver(Observer):
-    """Follow the estimate of a ridge learner through every round: no burn-in, nothing thrown away, one pass.
+    """Follow the estimate of a ridge learner through every round: no burn-in, no rounds discarded, one pass.
 
     The learner's uncertainty follows from the features of its picks alone. Only its rewards are hidden, and they move
     its estimate by a random walk whose steps are known and shrink by themselves; the picks say where it went.
@@ -82,7 +82,7 @@ class TrackingObserver(Observer):
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
         A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
     exploration_
-        The way to explore that was told or found.
+        The exploration that was given or found.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
         after a quarter of them was left there: its evidence is at most the one given.
@@ -91,7 +91,7 @@ class TrackingObserver(Observer):
     path_
         The learner's own estimate at checkpoints, with standard errors.
     settled_round_
-        Rounds after which the estimate's direction no longer moved beyond its own noise; None if it still does.
+        Round since which the estimate's direction is stable, to within its noise; None if it still moves.
     units_
         What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
         not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
@@ -157,7 +157,7 @@ class TrackingObserver(Observer):
         """Follow the learner from its first round.
 
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
-        result; `progress` is told of logs in memory only.
+        result; `progress` is called for logs in memory only.
         """
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
@@ -229,7 +229,7 @@ class TrackingObserver(Observer):
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
-        errors[~self._told] = np.nan
+        errors[~self._identified] = np.nan
         names = feature_labels(self.policy_.feature_names, len(direction))
         return TrackingSummary(
             coefficients=coefficients(names, direction, errors, level),
@@ -361,7 +361,7 @@ class TrackingObserver(Observer):
         )
         self.covariance_ = follower.covariance
         self.units_ = follower.units
-        self._told = ~(constant | tangled)
+        self._identified = ~(constant | tangled)
         self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
         self.misfit_, error = follower.misfit
@@ -377,25 +377,25 @@ class TrackingObserver(Observer):
         alone = follower.n_rounds - follower.n_choices
         if alone:
             yield OneArmRoundsWarning(
-                f"in {counted(alone, 'round')} a single arm was offered: "
-                "nothing was chosen, but the learner may have learned"
+                f"in {counted(alone, 'round')} a single arm was offered, so there was no choice. "
+                "The learner may still have learned there; no action is needed"
             )
         names = feature_labels(self.policy_.feature_names, d)
         yield from about_collinearity(*monitor.identification.flags(), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
-                f"{follower.n_choices} rounds with a choice for {d} features: the intervals are wide and the way to "
-                "explore is a guess; keep more rounds or fewer features"
+                f"{follower.n_choices} rounds with a choice for {d} features are too few: the intervals are wide and "
+                "the kind of exploration is a guess. Keep more rounds or fewer features"
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
-                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}): there is nothing "
-                "to track"
+                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}), so there is "
+                "nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
         if not self.fits_:
             yield NoFamilyFitsWarning(
                 f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no "
-                'way to explore that is known fits this learner; use SuffixImitation(burn_in="auto")'
+                'known kind of exploration fits this learner. Use SuffixImitation(burn_in="auto") instead'
             )
 
     def _families(self) -> tuple[Family, ...]:
@@ -423,14 +423,14 @@ _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 def _of_0_1(unknown: int) -> str:
     return (
-        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}: should the log hold "
-        "some of them, they count twice; give it new rounds only"
+        f"the state is of release 0.1, which kept no record of its {counted(unknown, 'round')}. Give it new rounds "
+        "only: any that it has followed before would count twice"
     )
 
 
 def _nothing_new(known: int) -> str:
     rounds = "the one round" if known == 1 else f"all {known} rounds"
     return (
-        f"nothing is new: {rounds} of the log were followed before, and are skipped; should they be new rounds that "
-        "are the same, pass repeated='follow'"
+        f"nothing is new: {rounds} of the log were followed before, and are skipped. If they are new rounds that "
+        "happen to be the same, pass repeated='follow'"
     )

@@ -11,7 +11,7 @@ from onlooker.observers.summary import Coefficient, coefficients_table
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One way to explore, as the log speaks for it."""
+    """One kind of exploration, with the evidence for it."""
 
     name: str
     """UCB, TS, Lapse or Softmax."""
@@ -51,11 +51,11 @@ class TrackingSummary:
     foreseen: float
     """Share of picks that were the likeliest arm, given the picks before."""
     settled_round: int | None
-    """Since when the estimate has not moved beyond its own noise; None if it still does, or nothing can be compared."""
+    """Since when the estimate is stable, to within its noise; None if it still moves, or nothing can be compared."""
     n_checkpoints: int
     """How many estimates were compared."""
     scale: float
-    """Length of theta in units of the reward noise; picks tell it only roughly, so it has no interval."""
+    """Length of theta in units of the reward noise; picks identify it only roughly, so it has no interval."""
     units: tuple[float, ...] | None = None
     """What the features were counted in while they were followed; None if that was as they are."""
     warnings: tuple[str, ...]
@@ -82,10 +82,10 @@ class TrackingSummary:
 
     def __repr__(self) -> str:
         # Without a preference all arms are as likely, and which of them comes first says nothing.
-        foreseen = f"; {self.foreseen:.1%} of the picks were the arm foreseen as likeliest" if self.preferring else ""
+        predicted = f"; {self.foreseen:.1%} of the picks were the arm predicted as likeliest" if self.preferring else ""
         percent, form = f"{100 * self.level:g}%", ".4f" if self.units is None else ".4g"
         lines = [
-            f"{self.n_rounds} rounds followed" + foreseen,
+            f"{self.n_rounds} rounds followed" + predicted,
             *self.words,
             *coefficients_table(self.coefficients, form, "direction", f"{percent} interval"),
         ]
@@ -95,25 +95,23 @@ class TrackingSummary:
         best = self.families[0]
         if not self.preferring:
             return f"No preference was found: the first {self.decided_on} picks look uniform."
-        about = f"{best.words}, {CONSTANTS[best.name]} about {best.strength:.3g}{UNITS[best.name]}"
-        if best.low < best.high:
-            about += f" ({best.low:.3g} to {best.high:.3g} are plausible)"
+        about = _described(best)
         if not self.fits:
-            return f"No way to explore that is known fits; the nearest is {about}."
+            return f"No known kind of exploration fits; the nearest is {about}."
         if len(self.families) == 1:
-            return f"It was said to explore by {about}."
+            return f"It was assumed to explore by {about}."
         second = self.families[1]
-        sure = "ahead of" if self.margin >= SURE else "hardly to be told from"
-        return f"It explores by {about}; log-evidence {self.margin:.1f} {sure} {second.words}."
+        unsure = "" if self.margin >= SURE else ", too little to be sure"
+        return f"It explores by {about}; log-evidence {self.margin:.1f} ahead of {second.words}{unsure}."
 
     def _settling(self) -> str:
         if self.n_checkpoints < 2:
-            return "There is no earlier checkpoint to tell whether its estimate still moves."
+            return "There is no earlier checkpoint to compare its estimate with."
         if self.settled_round is None:
-            return "Its estimate was still moving beyond its own noise at the end."
+            return "Its estimate was not stable yet at the end."
         if self.settled_round <= 1:
-            return "No movement of its estimate can be told from the noise of the picks."
-        return f"Its estimate has not moved beyond its own noise since about round {self.settled_round}."
+            return "Its estimate is stable from the start, within the noise of the picks."
+        return f"Its estimate is stable since about round {self.settled_round}."
 
     def _counting(self) -> list[str]:
         if self.units is None:
@@ -124,16 +122,25 @@ class TrackingSummary:
         return [f"Its features differ in size, so it was taken to count each in units of its own ({ends})."]
 
 
+def _described(family: Family) -> str:
+    """A family with its constant, and the constants that are plausible too."""
+    ranged = family.low < family.high
+    if family.name == "Lapse":
+        plausible = f"; {100 * family.low:.3g}% to {100 * family.high:.3g}% are plausible" if ranged else ""
+        return f"{family.words} (random in {100 * family.strength:.3g}% of rounds{plausible})"
+    plausible = f" ({family.low:.3g} to {family.high:.3g} are plausible)" if ranged else ""
+    return f"{family.words}, {CONSTANTS[family.name]} about {family.strength:.3g}{UNITS[family.name]}{plausible}"
+
+
 CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}
 """What each family calls its constant."""
 
 UNITS = {
     "UCB": " times the reward noise",
     "TS": " times the reward noise squared",
-    "Lapse": "",
     "Softmax": " times the reward noise",
 }
-"""What the constants are measured in."""
+"""What the constants are measured in; epsilon is a share of rounds."""
 
 SURE = 3.0
 """Log-evidence from which one family is said to be ahead of another: odds of twenty to one."""

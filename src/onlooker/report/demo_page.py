@@ -35,9 +35,9 @@ def demo_page(study: Study) -> Page:
         lead=lead,
         sections=(
             Section(
-                title="How much of the beginning to throw away",
+                title="How much of the beginning to discard",
                 text=(
-                    "Early picks are exploration: keeping them misleads the observer. Throwing away too much leaves "
+                    "Early picks are exploration: keeping them misleads the observer. Discarding too much leaves "
                     "too little to learn from. Between the two the error is smallest."
                 ),
                 charts=study_curves(study),

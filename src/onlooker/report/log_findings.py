@@ -18,9 +18,10 @@ from onlooker.imitation.held_out import HeldOut, HeldOutCurve
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
+from onlooker.observers.summary import about_shrinkage
 
 STRETCHES, LEAST_STRETCH = 20, 50
-"""Agreement is told for so many parts of the log at most, of so many rounds with a choice at least."""
+"""Agreement is given for so many parts of the log at most, of so many rounds with a choice at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +33,14 @@ class Stretch:
     stop: int
     """Round after the last."""
     chance: float
-    """Agreement of guessing."""
+    """Agreement of random guessing."""
     agreement: Estimate
     """Part of the picks that the policy makes too; only rounds with a choice count."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogAnalysis:
-    """What a log tells, before it is put on a page."""
+    """What was found in a log, before it is put on a page."""
 
     log: BanditLog
     """The log."""
@@ -64,13 +65,10 @@ class LogAnalysis:
         if changed is not None and burn_in < changed.round:
             said.append(
                 f"the weights mix two policies: they come from the rounds after {burn_in:,}, and the learner changed "
-                f"at about round {changed.round:,}; fit with a burn-in of {changed.round} for the new one alone"
+                f"at about round {changed.round:,}. Fit with a burn-in of {changed.round} for the new one alone"
             )
         if self.summary.shrinkage > 0.05:
-            said.append(
-                f"the penalty shortens theta by about {self.summary.shrinkage:.0%}, and intervals are for the "
-                "shortened one: compare directions, or set l2 to 0"
-            )
+            said.append(about_shrinkage(self.summary.shrinkage))
         return tuple(dict.fromkeys(said))
 
     def to_dict(self) -> dict[str, Any]:

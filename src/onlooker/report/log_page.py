@@ -20,7 +20,7 @@ from onlooker.base.version import __version__
 from onlooker.evaluation.study import Watch
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
-from onlooker.report.log_sections import by_size, sections_of, using_section
+from onlooker.report.log_sections import by_size, sections_of, terms_section, using_section
 from onlooker.report.page import Page, Section, render
 from onlooker.report.plots.style import ends_of
 from onlooker.report.table import Column, Table
@@ -66,7 +66,7 @@ class Source:
     name: str = "the log"
     """What to call it."""
     by: str | None = None
-    """The column that tells several learners in it apart."""
+    """The column that names the learner of a row, where there are several."""
     inputs: tuple[Input, ...] = ()
     """Files that were read."""
     assumed: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def versions() -> Iterable[tuple[str, str]]:
 def report_page(
     log: BanditLog | Mapping[str, BanditLog], source: Source | None = None, *, watch: Watch = lambda _: nullcontext()
 ) -> Page:
-    """Put what a log tells on a page; several logs by name are looked at apart.
+    """Put what a log shows on a page; several logs by name are analysed separately.
 
     The page holds names, weights and counts, but no row of features. The same log gives the same page.
 
@@ -121,11 +121,11 @@ def _as_page(page: object) -> Page:
 def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     """Put what was found on a page; a single learner is named by its log alone."""
     first = next(iter(found.values()))
-    ending = (using_section(first.policy, source.saving), _provenance(found, source))
+    ending = (using_section(first.policy, source.saving), _provenance(found, source), terms_section())
     if source.by is None:
         return Page(
             title=f"What the learner behind {source.name} values",
-            lead=f"{first.diagnosis.sentence}\n\n{_surest(first)}",
+            lead=f"{first.diagnosis.sentence}\n\n{_most_certain(first)}",
             warnings=(*source.warnings, *first.warnings),
             sections=(*sections_of(first), *ending),
         )
@@ -137,21 +137,21 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
         sections += [replace(section, title=f"{named}: {section.title}") for section in sections_of(one)]
     return Page(
         title=f"What the learners behind {source.name} value",
-        lead=f"{len(found):,} learners, told apart by {source.by!r}. Each was looked at on its own.",
+        lead=f"{len(found):,} learners, one for each value of {source.by!r}. Each was analysed separately.",
         warnings=tuple(warnings),
         sections=(*sections, *ending),
     )
 
 
-def _surest(found: LogAnalysis) -> str:
+def _most_certain(found: LogAnalysis) -> str:
     """The weights that stand out most from their errors, in a sentence; the largest where no error is known."""
     summary = found.summary
     known = [c for c in summary.coefficients if math.isfinite(c.z)]
     ranked = sorted(known, key=lambda c: -abs(c.z)) if known else by_size(summary.coefficients)
-    most = "surest" if known else "largest"
+    most = "Most certain" if known else "Largest"
     shown = ", ".join(f"{ends_of(c.name, 40)} ({c.estimate:+.3g})" for c in ranked[:3])
     rounds = f"Recovered from {summary.n_rounds:,} rounds after a burn-in of {summary.burn_in:,}"
-    return f"{rounds}. The {most} of its {len(summary.coefficients):,} weights: {shown}."
+    return f"{rounds}. {most} of its {len(summary.coefficients):,} preferences: {shown}."
 
 
 def _verdicts(found: Mapping[str, LogAnalysis], by: str) -> Section:

@@ -45,7 +45,7 @@ def values_section(found: LogAnalysis) -> Section:
         f"Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
     )
     for column, levels in (found.policy.categories or {}).items():
-        text += f" Levels of {column!r} are told against {levels[0]!r}."
+        text += f" Weights of the levels of {column!r} are relative to {levels[0]!r}."
     if len(ranked) > DRAWN:
         text += f" Drawn are the {DRAWN} largest of {len(ranked)} weights; the table has all."
     return Section(
@@ -90,24 +90,24 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     settled = Section(
         title="Whether and when it settled",
         text=(
-            "Predictability: how many picks a policy foretells that was fitted to other rounds of the same stretch; it "
+            "Predictability: the share of picks that a policy fitted to other rounds of the same stretch predicts; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
             "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
-            "on its picks follow one policy, though its estimate may go on moving a little: the round since which that "
-            "has been at rest is another one, marked where its path is drawn."
+            "on its picks follow one policy, though its estimate may go on moving a little: the round since which the "
+            "estimate is stable is another one, marked where its path is drawn."
             if charts
-            else "There is too little in the log to tell."
+            else "There is too little evidence in the log."
         ),
         charts=(*charts[:1], *charts[2:]),
         table=Table(
             (
-                Column("tested", wrap=True),
+                Column("hypothesis", wrap=True),
                 Column("p-value", align="right"),
                 Column("statistic", ".2f", align="right"),
                 Column("compared with"),
             ),
             tuple((test.hypothesis, _p(test), test.statistic, test.distribution) for test in tests),
-            caption="A small p-value speaks against what was tested",
+            caption="A small p-value is evidence against the hypothesis",
         )
         if tests
         else None,
@@ -115,10 +115,10 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     agreement = Section(
         title="Agreement over time",
         text=(
-            "How many picks the recovered policy makes too, and how many guessing would. It was fitted to the rounds "
-            "after the burn-in, where its agreement is a little too good."
+            "How many picks the recovered policy makes too, and how many random guessing gets. It was fitted to the "
+            "rounds after the burn-in, where its agreement is a little too good."
             + (
-                " The final policy is fitted to the last 30% of the log, always without the rounds that it foretells."
+                " The final policy is fitted to the last 30% of the log, always without the rounds that it predicts."
                 if final
                 else ""
             )
@@ -139,28 +139,28 @@ def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:
     return Chart(
         title="Agreement of the recovered policy",
         x_label="round",
-        y_label="part of the picks foretold",
+        y_label="share of picks predicted",
         series=(
             Series("recovered policy", middle, value, low=low, high=high),
-            Series("guessing", middle, np.array([part.chance for part in parts])),
+            Series("random guessing", middle, np.array([part.chance for part in parts])),
         ),
         marks=(*((Mark("burn-in", float(burn_in)),) if burn_in else ()), *marks),
     )
 
 
 def burn_in_section(found: LogAnalysis) -> Section:
-    """How much of the beginning was thrown away, and why."""
-    title, curve, n_rounds = "How much of the beginning to leave out", found.curve, found.log.n_rounds
+    """How much of the beginning was discarded, and why."""
+    title, curve, n_rounds = "How much of the beginning to discard", found.curve, found.log.n_rounds
     burn_in = found.summary.burn_in
     left = counted(burn_in, "round") if burn_in else "nothing"
-    asked = f" The weights above leave {left} out, as was asked for."
+    asked = f" The weights above discard {left}, as requested."
     if curve is None:
         kept = asked if burn_in else " All of it was kept."
-        return Section(title=title, text=f"The log is too short to tell.{kept}")
+        return Section(title=title, text=f"The log is too short to choose a burn-in.{kept}")
     kept = "to keep everything" if not curve.start else f"{curve.start:,} of {n_rounds:,} rounds"
     text = (
         "Early picks are exploration. A policy was fitted to what follows each of these burn-ins, without some late "
-        "rounds, which it then had to foretell: a small loss is good. The shortest burn-in is best whose loss is not "
+        "rounds, which it then predicted: a small loss is good. The shortest burn-in is best whose loss is not "
         f"clearly above the smallest ({TOLERANCE:g} standard errors, drawn as a band): {kept}. No reward is needed."
         f"{asked if burn_in != curve.start else ''}"
     )
@@ -173,7 +173,7 @@ def burn_in_chart(curve: HeldOutCurve, burn_in: int) -> Chart:
     low, high = curve.losses - reach, curve.losses + reach
     return Chart(
         title="Loss on late rounds that were held out",
-        x_label="burn-in (rounds left out)",
+        x_label="burn-in (rounds discarded)",
         y_label="mean loss of a pick",
         series=(Series("after this burn-in", curve.burn_ins.astype(np.float64), curve.losses, low=low, high=high),),
         levels=(Level("smallest", float(curve.losses[curve.best])),),
@@ -207,6 +207,38 @@ def using_section(policy: LinearPolicy, saving: str) -> Section:
             "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
         ),
         code=saving + _LOADING,
+    )
+
+
+_TERMS = {
+    "agreement": "The share of rounds in which a policy picks what the learner picked.",
+    "burn-in": (
+        "The rounds at the beginning of the log that are discarded before a fit, because the learner was still "
+        "exploring."
+    ),
+    "evidence": "The probability of the picks under a model, averaged over what is unknown about it.",
+    "log-odds": "The logarithm of p / (1 - p).",
+    "predictability": (
+        "The share of picks that a policy predicts correctly when it was fitted to other rounds of the same period."
+    ),
+    "sandwich covariance": (
+        "An estimate of the covariance of the weights from the scatter of the rounds' gradients, which stays valid "
+        "where the model is not exactly right."
+    ),
+}
+"""As the glossary in `docs/` explains them."""
+
+
+def terms_section() -> Section:
+    """The terms of the page, a sentence each.
+
+    Examples
+    --------
+    >>> [term for term, _ in terms_section().table.rows][:2]
+    ['agreement', 'burn-in']
+    """
+    return Section(
+        title="Terms", table=Table((Column("term"), Column("meaning", wrap=True)), tuple(_TERMS.items())), folded=True
     )
 
 

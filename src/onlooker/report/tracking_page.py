@@ -38,7 +38,7 @@ def tracking_section(observer: TrackingObserver) -> Section:
 
 
 def families_table(summary: TrackingSummary) -> Table:
-    """The ways to explore that were considered, by falling evidence; the first stands out if it fits.
+    """The kinds of exploration that were considered, by falling evidence; the first stands out if it fits.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def families_table(summary: TrackingSummary) -> Table:
     best = summary.families[0].evidence
     return Table(
         (
-            Column("way to explore"),
+            Column("kind of exploration"),
             Column("constant"),
             Column("best guess", ".3g", "right"),
             Column("plausible", None, "right"),

@@ -113,7 +113,7 @@ def agrees(log, assumption):
     close(belief.prior_inverse, inverse(W))
     assert follower.evidence == pytest.approx(logs.sum(), rel=1e-9)
     several = log.n_arms > 1
-    assert follower.lapses == pytest.approx(lapses[several].sum(), rel=1e-9)
+    assert follower.random_picks == pytest.approx(lapses[several].sum(), rel=1e-9)
     assert follower.n_choices == several.sum()
     assert follower.chance == pytest.approx(-np.log(log.n_arms).sum(), rel=1e-12)
 
@@ -205,7 +205,7 @@ def test_an_impossible_pick_is_a_lapse():
     before = follower.belief.mean.copy()
     follower.follow(log)
     assert follower.evidence == pytest.approx(math.log(0.01 / 2))
-    assert follower.lapses == pytest.approx(1.0)
+    assert follower.random_picks == pytest.approx(1.0)
     np.testing.assert_allclose(follower.belief.mean, before)
 
 

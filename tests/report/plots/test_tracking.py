@@ -30,7 +30,7 @@ def test_the_largest_coordinates_are_drawn_from_where_they_are_known(log):
         np.testing.assert_allclose(series.low, np.clip(series.y - reach, -1, 1))
         assert (reach < 1).all()
     assert chart.log_x
-    assert "estimate at rest" in to_svg(chart)
+    assert "estimate stable" in to_svg(chart)
     assert [mark.x for mark in chart.marks] == [observer.settled_round_]
 
 

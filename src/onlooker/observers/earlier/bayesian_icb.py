@@ -58,7 +58,7 @@ class BayesianICB(BeliefObserver):
         Of theta*, given the picks, from a flat prior and with n0 as found; shape (d, d). NaN for features that never
         vary within a round or are collinear with others there.
     n0_
-        Weight of the learner's prior, in rounds of squared length one; only the first rounds tell it, and roughly.
+        Weight of the learner's prior, in rounds of squared length one; only the first rounds identify it, and roughly.
     path_
         Mean of the learner's belief at checkpoints with standard errors, in units of rewards.
     acceptance_
@@ -104,7 +104,7 @@ class BayesianICB(BeliefObserver):
         self.seed = seed
 
     def fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
-        """Recover theta* from all rounds; `progress` is told of sweeps."""
+        """Recover theta* from all rounds; `progress` is called after sweeps."""
         schedule = self._schedule()
         noise = as_number(self.noise, "noise", least=1e-9, most=1e9)
         model = self._model(log)

@@ -125,16 +125,15 @@ def _about_picks(log: BanditLog, uniform: float) -> Iterator[OnlookerWarning]:
     d, n_choices = log.n_features, int(np.count_nonzero(log.n_arms > 1))
     if n_choices < log.n_rounds:
         yield OneArmRoundsWarning(
-            f"in {counted(log.n_rounds - n_choices, 'round')} a single arm was offered: "
-            "nothing was chosen, but the learner may "
-            "have learned"
+            f"in {counted(log.n_rounds - n_choices, 'round')} a single arm was offered, so there was no choice. "
+            "The learner may still have learned there; no action is needed"
         )
     if n_choices < 2 * d:
         yield TooFewRoundsWarning(
-            f"{n_choices} rounds with a choice for {d} features: the intervals are wide; keep more rounds or fewer "
-            "features"
+            f"{n_choices} rounds with a choice for {d} features are too few: the intervals are wide. Keep more rounds "
+            "or fewer features"
         )
     if uniform > UNIFORM:
         yield NoPreferenceWarning(
-            f"the {n_choices} picks look uniform (p = {uniform:.2g}): do not read theta as a preference"
+            f"the {n_choices} picks look uniform (p = {uniform:.2g}). Do not interpret the weights as preferences"
         )

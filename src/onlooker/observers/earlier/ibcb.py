@@ -142,13 +142,13 @@ def _findings(objective: BatchedObjective, found: Solution, *, hinge: bool) -> I
     if value >= (1 - NO_GAIN) * start:
         other = "; the picks may be drawn by chance, for which loss='logit' is made" if hinge else ""
         yield NoPreferenceWarning(
-            f"no theta explains the picks better than theta = 0 does ({value:.4g} against {start:.4g}): do not read it "
-            f"as a preference{other}"
+            f"no theta explains the picks better than theta = 0 does ({value:.4g} against {start:.4g}). Do not "
+            f"interpret the weights as preferences{other}"
         )
     if not found.converged:
         yield ConvergenceWarning(
-            f"the solver stopped after {found.n_iter} steps before it could show that it is at the minimum: bring the "
-            "features to similar scales, or try a larger margin or mu"
+            f"the solver did not converge: it stopped after {found.n_iter} steps. Bring the features to similar "
+            "scales, or try a larger margin or mu"
         )
 
 

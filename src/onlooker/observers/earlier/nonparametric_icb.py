@@ -88,7 +88,7 @@ class NonparametricICB(BeliefObserver):
         self.seed = seed
 
     def fit(self, log: BanditLog, *, progress: Progress | None = None) -> Self:
-        """Recover the path of the preference; `progress` is told of sweeps."""
+        """Recover the path of the preference; `progress` is called after sweeps."""
         walk = Walk(
             first=FIRST_VARIANCE,
             step=as_number(self.step_variance, "step_variance", least=1e-30, most=1e30),

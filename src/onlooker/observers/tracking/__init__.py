@@ -1,4 +1,4 @@
-"""Tracking: follow a ridge learner's estimate round by round, and tell how it explores."""
+"""Tracking: follow a ridge learner's estimate round by round, and find how it explores."""
 
 from onlooker.observers.tracking.exploration import FAMILIES, TS, UCB, Exploration, Lapse, Softmax
 

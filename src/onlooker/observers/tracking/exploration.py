@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from onlooker.kernels.margins import Model
 
 LARGEST = 1e9
-"""Constants beyond this, or below its inverse, are no way to explore."""
+"""Constants beyond this, or below its inverse, are refused."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TS:
 
 @dataclass(frozen=True)
 class Lapse:
-    """The best arm is picked, but for a share `epsilon` of the rounds, in which any arm is.
+    """Epsilon-greedy: the best arm is picked, except in a share `epsilon` of the rounds, where any arm is.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Lapse:
     """
 
     name: ClassVar[str] = "Lapse"
-    words: ClassVar[str] = "greedy with uniform lapses"
+    words: ClassVar[str] = "epsilon-greedy"
 
     epsilon: float
     """Share of uniform picks."""
@@ -125,7 +125,7 @@ class Softmax:
 
 Exploration = UCB | TS | Lapse | Softmax
 FAMILIES: dict[str, type[Exploration]] = {one.name: one for one in (UCB, TS, Lapse, Softmax)}
-"""The kinds of exploration that are told apart, by name."""
+"""The kinds of exploration that are compared, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,8 +62,8 @@ class Follower:
     """Log-probability of all picks."""
     chance: float = 0.0
     """The same, if every pick were uniform."""
-    lapses: float = 0.0
-    """How many of the choices were lapses, in expectation."""
+    random_picks: float = 0.0
+    """How many of the choices were picks at random, in expectation."""
 
     @classmethod
     def start(
@@ -93,7 +93,7 @@ class Follower:
         from onlooker.kernels.tracking import follow
 
         model, done, choices = self.assumption.model(), 0, log.n_arms > 1
-        probabilities, lapses = np.empty(log.n_rounds), np.empty(log.n_rounds)
+        probabilities, random = np.empty(log.n_rounds), np.empty(log.n_rounds)
         late = [] if self.sizes is None else list(self.sizes.late(log))
         while done < log.n_rounds:
             while late and late[0][0] == done:
@@ -112,7 +112,7 @@ class Follower:
                 self.n_choices,
                 self.belief,
                 probabilities[done:stop],
-                lapses[done:stop],
+                random[done:stop],
                 self.tally[_epoch(self.n_rounds)],
             )
             self.n_rounds += stop - done
@@ -126,7 +126,7 @@ class Follower:
         chances = np.array([-math.log(size) for size in sizes.tolist()])[which]
         self.evidence = _added(self.evidence, probabilities)
         self.chance = _added(self.chance, chances)
-        self.lapses = _added(self.lapses, np.where(choices, lapses, 0.0))
+        self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
@@ -235,6 +235,7 @@ class Follower:
             "sizes": None if self.sizes is None else self.sizes.to_dict(),
             "path": [one.to_dict() for one in self.path],
             **{name: getattr(self, name) for name in _COUNTS},
+            _RANDOM_PICKS: self.random_picks,
         }
 
     def check(self) -> None:
@@ -250,7 +251,7 @@ class Follower:
             raise ValueError("more was predicted or picked than there were rounds")
         if checked.sum() > self.n_choices or (checked % 1).any() or (picked % 1).any():
             raise ValueError("other rounds were checked than were followed")
-        if not (-slack <= self.lapses <= self.n_choices + slack and max(self.evidence, self.chance) <= slack):
+        if not (-slack <= self.random_picks <= self.n_choices + slack and max(self.evidence, self.chance) <= slack):
             raise ValueError("a share or a probability is above 1")
 
     @classmethod
@@ -294,7 +295,7 @@ class Follower:
             n_choices=as_whole(values["n_choices"], "n_choices"),
             evidence=as_number(values["evidence"], "evidence"),
             chance=as_number(values["chance"], "chance"),
-            lapses=as_number(values["lapses"], "lapses"),
+            random_picks=as_number(values[_RANDOM_PICKS], _RANDOM_PICKS),
         )
 
 
@@ -341,4 +342,6 @@ def _epoch(n_rounds: int) -> int:
     return min((n_rounds // BLOCK).bit_length(), EPOCHS - 1)
 
 
-_COUNTS = ("n_rounds", "n_choices", "evidence", "chance", "lapses")
+_COUNTS = ("n_rounds", "n_choices", "evidence", "chance")
+_RANDOM_PICKS = "lapses"
+"""Key of `random_picks` in saved states, which later releases must still read."""

@@ -1,7 +1,7 @@
-"""Watch a growing log: decide on the way to explore from its first rounds, then follow.
+"""Watch a growing log: decide on the kind of exploration from its first rounds, then follow.
 
 The decision rests on the first rounds alone, and on the same ones whether the log comes at once or in parts. Until
-there are enough of them they are kept; after that a round is looked at once and forgotten.
+there are enough of them they are kept; after that a round is used once and forgotten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from onlooker.observers.tracking.variation import uniform_p_value, within_rounds
 DECIDING = 2000
 """Rounds that decide."""
 GROWTH = 2**0.5
-"""While there are fewer, the decision is made anew whenever their number has grown by this factor."""
+"""While there are fewer, the decision is made again whenever their number has grown by this factor."""
 LONGEST = 32_000
 """Rounds after which picks that still look uniform are taken to be so for good."""
 LARGEST = 1e6

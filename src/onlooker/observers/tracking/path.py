@@ -1,4 +1,4 @@
-"""The learner's estimate over time, and since when it has not moved beyond its own noise."""
+"""The learner's estimate over time, and since when it has been stable."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def direction_covariance(theta: Vector, covariance: Matrix) -> Matrix:
 def settled_round(checkpoints: Sequence[Checkpoint], units: Vector | None = None, level: float = 0.95) -> int | None:
     """Rounds after which the estimate's direction no longer differs from its last beyond the noise of both.
 
-    None if it still moved at the last checkpoint before the end. Movement is told from noise by a chi-square test on
-    the squared distance, its degrees of freedom after Satterthwaite. Features are counted in `units`.
+    None if it still moved at the last checkpoint before the end. Movement is tested against noise by a chi-square test
+    on the squared distance, its degrees of freedom after Satterthwaite. Features are counted in `units`.
     """
     from scipy.special import chdtri
 

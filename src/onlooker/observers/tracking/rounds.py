@@ -152,7 +152,7 @@ class Rounds:
 
     @property
     def marks(self) -> Prints:
-        """What tells a round from all others: its id, or all of it."""
+        """What identifies a round: its id, or all of it."""
         return self.prints if self.names is None else self.names
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Which way to explore explains a log best, and how strongly: families compared by their evidence.
+"""Which kind of exploration explains a log best, and how strongly: families compared by their evidence.
 
 Every family has one constant with a wide prior, and all have two more that are fitted by a few steps of expectation
 maximisation: the prior variance of theta*, and the share of picks that follow no rule. The family's evidence averages
@@ -63,7 +63,7 @@ class Tuned:
 def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float) -> list[Tuned]:
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
-    Several are first fitted to a quarter of it. Those far behind there are not looked at any further: they are given
+    Several are first fitted to a quarter of it. Those far behind there are not fitted any further: they are given
     the best one's evidence less what they were behind. If that leaves only one, its constant stands.
     """
     rounds = _Rounds.of(log)
@@ -171,9 +171,9 @@ def _log_prior(place: int) -> float:
 
 
 def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
-    """Fit the prior's precision and the share of slips, or with `free` that of lapses; judge the result.
+    """Fit the prior's precision and the share of slips, or with `free` epsilon; judge the result.
 
-    Where lapses are all there is, they are fitted until the evidence stops rising: from few to many takes a while.
+    Epsilon alone is fitted until the evidence stops rising: from a small to a large share takes a while.
     """
     log, scale, before = rounds.log, rounds.scale, -math.inf
     for _ in range(LAPSE_ROUNDS_OF_EM if free else times):
@@ -183,7 +183,7 @@ def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, 
             break
         before = follower.evidence
         precision = float(np.clip(1 / follower.second_moment, 1e-6 * scale, 1e6 * scale))
-        n, k = follower.n_choices, follower.lapses
+        n, k = follower.n_choices, follower.random_picks
         assumption = replace(assumption, precision=precision, slip=max(LEAST, k / (n + SLIPS)))
         if free:
             assumption = replace(assumption, exploration=Lapse(min(max(LEAST, k / max(n, 1)), 1.0)))
@@ -192,7 +192,7 @@ def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, 
     if isinstance(assumption.exploration, Lapse) and not free:
         return _Trial(assumption=assumption, score=follower.evidence)
     weight = 1.0 if free else SLIPS
-    score = follower.evidence + _averaged(follower.lapses, follower.n_choices, assumption.lapse, weight)
+    score = follower.evidence + _averaged(follower.random_picks, follower.n_choices, assumption.lapse, weight)
     return _Trial(assumption=assumption, score=score)
 
 

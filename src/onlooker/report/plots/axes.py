@@ -225,11 +225,11 @@ def _widen(axes: Axes, chart: DotChart) -> None:
 
 
 _LOOKS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("interval leaves out 0", {"marker": "o", "color": LIGHT[0]}),
-    ("interval holds 0", {"marker": "o", "color": LIGHT[0], "markerfacecolor": "none"}),
+    ("clearly non-zero", {"marker": "o", "color": LIGHT[0]}),
+    ("could be zero", {"marker": "o", "color": LIGHT[0], "markerfacecolor": "none"}),
     ("no interval", {"marker": "x", "color": LIGHT[1]}),
 )
-"""Told apart by shape and filling, with and without colour."""
+"""They differ in shape and filling, so that colour is not needed."""
 
 
 def draw_intervals(figure: SubFigure, chart: IntervalChart, *, title: bool) -> Axes:

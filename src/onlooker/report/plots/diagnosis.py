@@ -47,11 +47,11 @@ def _marks(diagnosis: Diagnosis) -> tuple[Mark, ...]:
 
 def _by_bin(title: str, label: str, bins: tuple[Bin, ...], estimates: list[Estimate], marks: tuple[Mark, ...]) -> Chart:
     middle = np.array([(b.start + b.stop) / 2 for b in bins])
-    guessing = Series("guessing", middle, np.array([b.chance for b in bins]))
+    guessing = Series("random guessing", middle, np.array([b.chance for b in bins]))
     return Chart(
         title=title,
         x_label="round",
-        y_label="part of the picks foretold",
+        y_label="share of picks predicted",
         series=(_series(label, middle, estimates), guessing),
         marks=marks,
     )

@@ -50,7 +50,7 @@ def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
             x_label="rounds (log scale)",
             y_label="direction, 95% bands",
             series=tuple(series),
-            marks=(Mark("estimate at rest", float(settled)),) if settled is not None and settled >= rounds[0] else (),
+            marks=(Mark("estimate stable", float(settled)),) if settled is not None and settled >= rounds[0] else (),
             log_x=True,
         ),
     )

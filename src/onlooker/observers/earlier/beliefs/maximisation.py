@@ -52,8 +52,8 @@ def maximise(
 
     Theta* becomes the least squares of the mean rewards (the published step), plus `G^-1` times the mean gradient of
     the picks' log-probability in theta*, all noise held; G, that log-probability's `curvature` at theta*, is looked at
-    again after 1, 2, 4, ... iterations. The published step alone is slow where picks tell little, as they do of the
-    length. Each is a step of expectation and maximisation; where all is Gaussian, both together are Newton's.
+    again after 1, 2, 4, ... iterations. The published step alone is slow where picks carry little information, as
+    about the length. Each is a step of expectation and maximisation; where all is Gaussian, both together are Newton's.
 
     A step of log n0 is the mean gradient of the beliefs' log-density over its information,
 

@@ -18,7 +18,7 @@ from onlooker.base.types import Matrix, Vector
 from onlooker.observers.earlier.beliefs.model import BeliefModel, square
 
 STEPS = (1.0, 0.3)
-"""Shares of a belief that a Metropolis step takes anew: all of it, for late rounds, or little, for the first ones."""
+"""Shares of a belief that a Metropolis step draws again: all of it, for late rounds, or little, for the first ones."""
 
 TARGET = 0.57
 """Acceptance that moves along a gradient aim for."""
@@ -91,7 +91,7 @@ class BeliefSampler:
         self.squares = reward_gains(model.picked, model.starts, self._roots, self._gains, self._sizes)
 
     def sweep(self) -> Hidden:
-        """Draw everything hidden anew, once."""
+        """Draw everything hidden once more."""
         moved = self._redraw_beliefs()
         self._redraw_rewards()
         self.moved = (moved, self._move_rewards())

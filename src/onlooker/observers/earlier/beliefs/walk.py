@@ -72,7 +72,7 @@ class WalkSampler:
         self.hidden = self.carried(path)
 
     def sweep(self) -> Hidden:
-        """Draw everything hidden anew, once."""
+        """Draw everything hidden once more."""
         moved = self._redraw_beliefs()
         self._redraw_walk()
         self.moved = (moved, self._move_walk())
