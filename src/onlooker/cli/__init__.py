@@ -69,7 +69,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         say("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
-    except Exception as error:  # noqa: BLE001  whatever it is, a user is told in one line
+    except Exception as error:  # noqa: BLE001  whatever it is, the user sees one line
         _fail(*_unexpected(error))
 
 

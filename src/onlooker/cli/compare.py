@@ -64,8 +64,8 @@ def compare(
 ) -> None:
     """Run the observers on LOG, or on a simulated log where the truth is known.
 
-    Unless told otherwise, all run that take seconds. Observers: naive, rule, auto (suffix imitation), tracking, ibcb,
-    ibcb-logit, blocks, change-point, ranked; slow ones: zero-one, bayesian, nonparametric.
+    By default all fast observers run, which takes seconds: naive, rule, auto (suffix imitation), tracking, ibcb,
+    ibcb-logit, blocks, change-point and ranked. The slow ones are zero-one, bayesian and nonparametric.
 
     Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3;
     onlooker compare --observer auto --observer ibcb --out table.csv --chart chart.png

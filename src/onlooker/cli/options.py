@@ -41,7 +41,7 @@ LEVEL = Number(0, 1, min_open=True, max_open=True)
 
 
 class OneOf(click.Choice[str]):
-    """One of several words; a mistyped one is told which it resembles."""
+    """One of several words; for a mistyped one the message suggests the nearest."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Say which there are, and which was probably meant."""
@@ -86,7 +86,7 @@ memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
     callback=_hold,
-    help="Peak memory, as in 800MB: LOG is gone through without loading it, and may be a pattern as in 'day*.parquet'.",
+    help="Peak memory, as in 800MB. LOG is scanned in parts, not loaded, and may be a pattern such as 'day*.parquet'.",
 )
 held_to = click.option(
     "--memory-limit",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
 
 
-@click.command(short_help="All that can be told of LOG, on one HTML page.")
+@click.command(short_help="Write all findings about LOG to one HTML page.")
 @click.argument("log", type=FILE)
 @click.option(
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
@@ -52,7 +52,7 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
 
     # The hashes are of what was read.
     with UnchangedFiles([Path(log)]).checked():
-        opened, told = _opened(log, by, columns)
+        opened, heard = _opened(log, by, columns)
         inputs = tuple(map(Input.of, [*opened.files, *([columns["like"]] if columns["like"] else [])]))
     logs, assumed = opened.log, opened.assumed
     source = Source(
@@ -60,7 +60,7 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
         by=by,
         inputs=inputs,
         assumed=tuple(assumed),
-        warnings=tuple(told),
+        warnings=tuple(heard),
         command=shlex.join(["onlooker", *sys.argv[1:]]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )

@@ -201,7 +201,7 @@ def _print(summary: TrackingSummary) -> None:
 
     say("\n" + "\n".join(summary.words))
     if summary.settled_round is not None:
-        say("(`onlooker diagnose` asks since when one policy foretells the picks, which may be another round.)")
+        say("(`onlooker diagnose` finds from which round on one policy predicts the picks, which may differ.)")
     say("")
     table = families_table(summary)
     # What fits into 80 columns: in words once, and the evidence by what it lacks.

@@ -69,7 +69,7 @@ def read_logs(
 ) -> dict[str, BanditLog]:
     r"""Read several logs out of one file or table: column `by` tells learners apart, in order of first appearance.
 
-    Learners may be restarts of one, and each may number its rounds anew: rounds of the same id under different values
+    Learners may be restarts of one, and each may number its rounds from the start again: rounds of the same id under different values
     are different rounds. All logs are encoded alike. `memory_limit` and `columns` are those of `read_log`.
 
     Examples

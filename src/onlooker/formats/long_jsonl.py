@@ -141,7 +141,7 @@ class JsonlSource:
                     if value is not None and kinds.setdefault(name, kind) != kind:
                         found = f"{kind}, but {kinds[name]} before"
                         return InputError(f"column {name[:60]!r}, {place(row)} holds {found}: make them one kind")
-        return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it anew, one object a line")
+        return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it again, one object per line")
 
 
 class _Objects(io.RawIOBase):

@@ -112,7 +112,7 @@ def read(
         raise InputError("does not fit into memory: keep a part of the rounds") from error
     # An archive that is encrypted, or compressed in a way that is not known, is a RuntimeError.
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-        raise InputError(f"cannot be read as arrays ({one_line(error)}): write it anew with numpy.savez") from error
+        raise InputError(f"cannot be read as arrays ({one_line(error)}): write it again with numpy.savez") from error
 
 
 def _named_arrays(found: Any) -> Any:

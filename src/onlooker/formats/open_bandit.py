@@ -200,7 +200,7 @@ def read(
     order_by: str | None = None,
     like: Encoded | None = None,
 ) -> BanditLog:
-    """Read a campaign's log; every item of `item_context.csv` is on offer in every round. Clicks are read past.
+    """Read a campaign's log; every item of `item_context.csv` is on offer in every round. Clicks are ignored.
 
     Features are those of the items, the hashed ones as categories, and the item's own `user-item_affinity`; a category
     that only subdivides another is left out with a warning unless `features` names it. `position` keeps one position of
@@ -257,7 +257,7 @@ def _encoding(
         check_columns(columns, {"features": column})
     left_out = items.finer() if features is None else []
     text = (
-        f"only subdivides another category, so that the two could not be told apart: {some(left_out)}; left out, "
+        f"only subdivides another category, so that the two are not identifiable separately: {some(left_out)}; left out, "
         "name the features to have it"
     )
     kept = [column for column in columns if column not in left_out] if features is None else features

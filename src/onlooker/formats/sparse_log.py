@@ -181,6 +181,6 @@ def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offse
     for start, stop in ragged.blocks(offsets, out.shape[1]):
         rows = slice(offsets[start], offsets[stop])
         repeated = np.repeat(context[start:stop], np.diff(offsets[start : stop + 1]), axis=0)
-        # What is beyond all numbers is told, with its place, when the log is made.
+        # Overflow is reported, with its place, when the log is made.
         with np.errstate(over="ignore", invalid="ignore"):
             out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])

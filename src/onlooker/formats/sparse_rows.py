@@ -146,8 +146,8 @@ class SparseRows:
         places = np.full(self.columns.count, -1, dtype=np.int64)
         places[[self.columns[key] for key in keys]] = np.arange(len(keys))
         # A category of one level in every row says nothing.
-        told = {column: known for column, known in categories.items() if len(known) > 1}
-        return Layout([*map(name_of, keys)], places, told)
+        varied = {column: known for column, known in categories.items() if len(known) > 1}
+        return Layout([*map(name_of, keys)], places, varied)
 
     def mixed(self) -> dict[str, tuple[int, str]]:
         """Features that are numbers here and text there: the first line that differs, and what it has."""

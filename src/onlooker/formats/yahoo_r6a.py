@@ -34,7 +34,7 @@ def recognises(file: LogFile) -> bool:
 
 
 def read(file: LogFile, *, features: Sequence[str] | None = None, cross: bool = False) -> BanditLog:
-    """Read a visit a line, clicks read past; lines that are cut off or display no article on offer are skipped.
+    """Read one visit per line. Clicks are ignored; lines that are cut off or display no article on offer are skipped.
 
     Features are called 1 to 6. With `cross` they are the 36 products of the user's and the article's, called
     `user^1 x 1` and so on; the user's first is always 1, so that the articles' own are among them.

@@ -68,7 +68,7 @@ class Columns:
     decimal: str | None = None
     """Decimal mark of a table that is text, a point or a comma."""
     by: str | None = None
-    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
+    """Which of several learners or restarts a round belongs to; each numbers its rounds from the start."""
 
     def __post_init__(self) -> None:
         if self.decimal not in {None, ".", ","}:
@@ -199,10 +199,10 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
     kept = [name for name in names if name not in many and name not in single]
     if not kept:
         raise _no_features(columns, [*many, *single])
-    told = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
-    told += [f"{name!r} (the same in every row)" for name in single]
-    if told:
-        shown = ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
+    reasons = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
+    reasons += [f"{name!r} (the same in every row)" for name in single]
+    if reasons:
+        shown = ", ".join(reasons[:12]) + (f" and {len(reasons) - 12} more" if len(reasons) > 12 else "")
         message = f"not taken for features: {shown}; name those that matter as categories"
         warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
     return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})

@@ -95,8 +95,8 @@ def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bo
         raise InputError(f"{_gap_in(name, *found, first_row, part=part)}: fill it in{level}{remedies}")
     level = f", a category{level}" if level else ""
     counts = {name: "" if part else f" ({counted(count, 'row')})" for name, (_, count) in gaps.items()}
-    told = [f"{name!r}{count}" for name, count in counts.items()]
-    shown = ", ".join(told[:12]) + (f" and {counted(len(told) - 12, 'more column')}" if len(told) > 12 else "")
+    listed = [f"{name!r}{count}" for name, count in counts.items()]
+    shown = ", ".join(listed[:12]) + (f" and {counted(len(listed) - 12, 'more column')}" if len(listed) > 12 else "")
     row = place(first_row + min(row for row, _ in gaps.values()))
     raise InputError(f"missing values in {shown}, first in {row}: fill them in{level}{remedies}")
 
@@ -142,7 +142,7 @@ def feature_rows(
 ) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
 
-    Levels that the encoding does not know are told in a warning, unless the caller has told them; for `free` see
+    Levels that the encoding does not know are listed in a warning, unless `tell` is false; for `free` see
     `check_gaps`.
 
     Examples

@@ -106,7 +106,7 @@ def parts_of_table(
     """Take an Arrow table apart, as `encoding` says.
 
     `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
-    be next to each other and rounds in order of time, and unseen levels have been told.
+    be next to each other and rounds in order of time, and unseen levels have been reported.
     """
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
@@ -234,7 +234,7 @@ def tell_times(table: Any, columns: Columns) -> None:
         return
     for key, name in zip(keys, [name for name in (columns.by, columns.round) if name is not None], strict=True):
         check_plain(key, name)
-    # Gaps in the ids are told when the rows are looked through.
+    # Gaps in the ids are reported when the rows are scanned.
     if any(key.null_count for key in keys):
         return
     first = np.sort(group_rounds(keys).first)
