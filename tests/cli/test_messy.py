@@ -20,8 +20,7 @@ def test_outcomes_are_said_to_be_read_past(run, csv, tmp_path):
     out = tmp_path / "out.parquet"
     assert "ignored: 'Reward', 'cost'" in run("convert", path, out).out
     assert (
-        "  ignored: 'Reward'\n  2 features: 'price', 'cost=4'\n"
-        in run("convert", path, out, "--category", "cost").out
+        "  ignored: 'Reward'\n  2 features: 'price', 'cost=4'\n" in run("convert", path, out, "--category", "cost").out
     )
     assert "ignored" not in run("convert", path, out, "--feature", "price").out
 

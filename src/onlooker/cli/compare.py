@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from onlooker.observers.methods import Method
 
 
-@click.command(short_help="Observers side by side, on LOG or a simulated log.")
+@click.command(short_help="Compare observers on LOG or on a simulated log.")
 @click.argument("log", required=False, type=FILE)
 @click.option(
     "--observer",
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     shell_complete=method_names,
-    help="Run this one; repeat for more.",
+    help="Run this observer; repeat for more.",
 )
-@click.option("--all", "everything", is_flag=True, help="Run the slow ones too: minutes on a log of 10,000 rounds.")
-@click.option("--out", type=FILE, metavar="TABLE.csv", help="Also write the table; no text in it runs as a formula.")
-@click.option("--chart", type=FILE, metavar="FILE", help="Also draw it (.png or .svg).")
+@click.option("--all", "everything", is_flag=True, help="Also run the slow observers: minutes for 10,000 rounds.")
+@click.option(
+    "--out", type=FILE, metavar="TABLE.csv", help="Also write the table as CSV, safe to open in a spreadsheet."
+)
+@click.option("--chart", type=FILE, metavar="FILE", help="Also draw a chart (.png or .svg).")
 @options.simulation_options
 @options.seed
 @options.held_to

@@ -1,4 +1,4 @@
-"""`onlooker report`: what a log tells about its learner, on one page."""
+"""`onlooker report`: the findings about a log's learner, on one page."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 @click.option(
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
 )
-@click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
+@click.option("--by", metavar="COLUMN", help="Column that names the learner or restart; each gets its own section.")
 @options.burn_in
 @options.l2
 @options.held_to
 @options.column_options
 @options.as_json
 def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json: bool, **columns: Any) -> None:
-    """Write one HTML page about LOG: the verdict, what its learner values, when it settled, how to use the policy.
+    """Write one HTML page about LOG: the diagnosis, the weights, when the learner settled, how to use the policy.
 
-    The page is one file that opens offline, without scripts. It has names and weights in it, but no row of features.
+    The page is one file that opens offline, without scripts. It contains feature names and weights, but no rows of LOG.
 
     Examples: onlooker report log.parquet --out report.html; onlooker report visits.csv --round visit --chosen bought
     """

@@ -1,4 +1,4 @@
-"""Long CSV: one row per offered arm, a header, columns parted by comma, semicolon or tab."""
+"""Long CSV: one row per offered arm, a header, columns separated by comma, semicolon or tab."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class CsvSource:
                         if row >= 0:
                             found, at = batch[name][row].as_py()[:40], place(rows + row)
                             comma = mark == "." and has_mark(batch[name].slice(row, 1), ",")
-                            do = remedy(mark) if comma else "mend it"
+                            do = remedy(mark) if comma else "correct it"
                             return InputError(f"column {name!r}, {at} is {found!r}, not a number: {do}")
                     rows += len(batch)
         except pa.ArrowInvalid as serial:
@@ -341,7 +341,7 @@ def _header(start: bytes) -> tuple[list[str], str]:
             raise InputError(f"has a first line of more than {HEAD >> 20} MB: it should name the columns")
     names, delimiter = max(parted, key=lambda part: len(part[0]))
     if len(names) == 1 and names[0].count("|") > 1:
-        raise InputError("has a first line parted by '|': part columns by commas, semicolons or tabs")
+        raise InputError("has a first line separated by '|': separate columns by commas, semicolons or tabs")
     return names, delimiter
 
 

@@ -171,7 +171,7 @@ def _check_sizes(feedback: Mapping[str, Any], action: NDArray[Any], arms: NDArra
     wrong = np.flatnonzero((action < 0) | (action >= n_actions))
     if len(wrong):
         t = int(wrong[0])
-        raise InputError(f"round {t} picks action {action[t]}, but there are {n_actions} (counted from 0): mend it")
+        raise InputError(f"round {t} picks action {action[t]}, but there are {n_actions} (counted from 0): correct it")
 
 
 def _at_position(feedback: Mapping[str, Any], position: int | None, n_rounds: int) -> Index:

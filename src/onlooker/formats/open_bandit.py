@@ -257,8 +257,8 @@ def _encoding(
         check_columns(columns, {"features": column})
     left_out = items.finer() if features is None else []
     text = (
-        f"only subdivides another category, so that the two are not identifiable separately: {some(left_out)}; left out, "
-        "name the features to have it"
+        f"only subdivides another category, so that the two are not identifiable separately: {some(left_out)}; "
+        "left out, name the features to have it"
     )
     kept = [column for column in columns if column not in left_out] if features is None else features
     chosen = {column: levels[column] for column in kept if column in levels}

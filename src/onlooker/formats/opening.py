@@ -27,7 +27,7 @@ from onlooker.logs.log import BanditLog
 Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 
 BATCH_ROWS = 100_000
-"""How many offered arms a part of a scan holds unless said, about."""
+"""About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
 _COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")

@@ -100,8 +100,8 @@ class SparseLog:
             for name, (line, found) in rows.mixed().items():
                 kind = "text" if found == "a number" else "a number"
                 warnings.warn(
-                    f"line {line} has {found} as its {name!r}, which is {kind} before: mend it, or the feature becomes "
-                    "a number and a category besides",
+                    f"line {line} has {found} as its {name!r}, which is {kind} before: correct it, or the feature "
+                    "becomes a number and a category besides",
                     MixedFeatureWarning,
                     stacklevel=4,
                 )

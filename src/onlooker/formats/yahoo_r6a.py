@@ -1,4 +1,4 @@
-"""Yahoo's front page log (R6A): one visit a line, with the user, the articles on offer and the one displayed."""
+"""Yahoo's front page log (R6A): one visit per line, with the user, the articles on offer and the one displayed."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _Visits:
         if len(wrong):
             row, feature = wrong[0].tolist()
             line = self._lines[int(np.searchsorted(offsets, row, side="right")) - 1]
-            raise InputError(f"line {line}, feature {feature + 1} is {rows[row, feature]}: mend it or leave it out")
+            raise InputError(f"line {line}, feature {feature + 1} is {rows[row, feature]}: correct it or leave it out")
 
 
 def _numbers(described: list[bytes], count: int) -> list[float]:
@@ -138,7 +138,7 @@ def _numbers(described: list[bytes], count: int) -> list[float]:
     try:
         return [*map(float, texts)]
     except ValueError as error:
-        raise InputError(f"has a value that is no number ({str(error)[-40:]}): mend it or leave it out") from error
+        raise InputError(f"has a value that is no number ({str(error)[-40:]}): correct it or leave it out") from error
 
 
 FORMAT = Format(

@@ -140,7 +140,7 @@ def check_plain(column: Any, name: str) -> None:
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
     if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
         raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
 
