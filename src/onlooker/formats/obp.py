@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from onlooker.base.errors import InputError, SharedFeaturesWarning
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.base.types import Features, Ids, Index
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile
@@ -88,11 +88,10 @@ def read_obp(
         arm_ids=_arm_ids(feedback, (len(action), n_arms), kept),
     )
     if not cross and "context" in feedback and feedback["context"] is not None:
-        warnings.warn(
+        warn(
             "the context is the same for all arms of a round, so no pick depends on it by itself: left out, cross=True "
             "multiplies it with the features of the actions",
             SharedFeaturesWarning,
-            stacklevel=2,
         )
     return log
 

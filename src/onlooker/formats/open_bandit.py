@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.base.memory_limit import check_memory, limit_in_force
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.formats.text_lines import LogFile
@@ -231,7 +231,7 @@ def read(
         categories=encoding.categories,
     )
     for warning in warned:
-        warnings.warn(warning, stacklevel=4)
+        warn(warning)
     return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
 
 

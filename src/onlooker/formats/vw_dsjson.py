@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 from onlooker.base.errors import InputError, SkippedLinesWarning
 from onlooker.base.json_input import parsed
 from onlooker.base.types import Index
+from onlooker.base.warn import warn
 from onlooker.formats.dsjson_features import ObjectReader
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
@@ -166,10 +166,9 @@ def read(
         tell_falls([_TIMESTAMP])
     log = events.rounds.log(None if order_by is None else time_order(events.times, order_by))
     if events.skipped:
-        warnings.warn(
+        warn(
             f"{events.skipped} lines bring a reward or news of an action, but no choice: they were skipped",
             SkippedLinesWarning,
-            stacklevel=2,
         )
     return log
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from array import array
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ import numpy as np
 from onlooker.base.errors import InputError, SkippedLinesWarning
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index, Matrix
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines
@@ -48,11 +48,10 @@ def read(file: LogFile, *, features: Sequence[str] | None = None, cross: bool = 
     if not visits.chosen:
         raise InputError(f"holds no visit that can be read ({visits.skipped} lines are malformed): check the file")
     if visits.skipped:
-        warnings.warn(
+        warn(
             f"{visits.skipped} of {visits.skipped + len(visits.chosen)} lines are malformed (cut off, or the displayed "
             "article is not on offer): they were skipped",
             SkippedLinesWarning,
-            stacklevel=2,
         )
     return visits.log(features, cross=cross)
 

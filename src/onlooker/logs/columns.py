@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.warn import warn
 from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order
 from onlooker.logs.encoding import is_number, is_text, some
 from onlooker.logs.timestamps import may_be_time
@@ -162,7 +162,7 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
     if odd:
         what_to_do = "turn them into numbers, or sort by a time"
         message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
-        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+        warn(message, ColumnsLeftOutWarning)
     return names, texts
 
 
@@ -204,7 +204,7 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
     if reasons:
         shown = ", ".join(reasons[:12]) + (f" and {len(reasons) - 12} more" if len(reasons) > 12 else "")
         message = f"not taken for features: {shown}; name those that matter as categories"
-        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+        warn(message, ColumnsLeftOutWarning)
     return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})
 
 

@@ -6,7 +6,6 @@ it is there: a table of a million rows takes about as long to turn as Arrow take
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, UnseenCategoryWarning
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
+from onlooker.base.warn import warn
 from onlooker.logs.categories import Encoding
 
 _BLOCK_VALUES = 1 << 16
@@ -273,11 +273,10 @@ def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> No
         found = [(level, rows) for (name, level), rows in unseen.items() if name == column]
         shown = ", ".join(f"{level!r} in {rows} row{'s' * (rows != 1)}" for level, rows in found[:3])
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-        warnings.warn(
+        warn(
             f"column {column!r} has {shown}{more}, which the encoding does not know: "
             f"scored as the reference level {encoding.categories[column][0]!r}",
             UnseenCategoryWarning,
-            stacklevel=3,
         )
 
 
