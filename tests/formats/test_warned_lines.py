@@ -9,7 +9,7 @@ from onlooker import BanditLog, OnlookerWarning, read_log, scan_log
 
 TABLES = {
     "a column that is left out": ("same", lambda _: "x"),
-    "times out of order": ("time", lambda row: f"2024-01-{28 - row // 2:02d}"),
+    "times out of order": ("time", lambda row: f"{2024 - row // 2}-01-01"),
     "a feature of picks alone": ("depth", lambda row: row % 2),
 }
 READERS = {
@@ -23,7 +23,7 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 def test_warnings_point_at_the_caller(tmp_path, table, reader):
     name, value = TABLES[table]
-    rows = [f"{row // 2},{row % 2},{row % 7},{value(row)}\n" for row in range(40)]
+    rows = [f"{row // 2},{row % 2},{row % 7},{value(row)}\n" for row in range(200)]
     path = tmp_path / "log.csv"
     path.write_text(f"round,chosen,price,{name}\n" + "".join(rows), encoding="utf-8")
     with warnings.catch_warnings(record=True) as caught:
