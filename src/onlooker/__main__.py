@@ -94,10 +94,10 @@ def _watched(child: int, heard: int, limit: str) -> int:
         os.kill(os.getpid(), -ended)
     os.set_blocking(heard, False)
     try:
-        told = os.read(heard, 1) == b"1"
+        reported = os.read(heard, 1) == b"1"
     except BlockingIOError:
-        told = False
-    if not told or (ended == INTERRUPTED and not interrupts):
+        reported = False
+    if not reported or (ended == INTERRUPTED and not interrupts):
         _end(_too_little(limit))
     return ended
 

@@ -27,7 +27,7 @@ CSV = {
     "too few fields": (GOOD + b"3,1\n", "Expected 3 columns, got 2"),
     "too many fields": (GOOD + b"3,1,2,4\n", "Expected 3 columns, got 4"),
     "a line for Excel": (b"sep=,\n" + GOOD, "begins with 'sep=,', a line that only Excel reads: delete it"),
-    "parted by bars": (GOOD.replace(b",", b"|"), "part columns by commas, semicolons or tabs"),
+    "parted by bars": (GOOD.replace(b",", b"|"), "separate columns by commas, semicolons or tabs"),
     "Parquet": (b"PAR1" + bytes(range(256)), "is no text but Parquet: call it .parquet"),
     "truncated in a quote": (
         b'round,chosen,x\n1,1,"2\n1,0,3\n',

@@ -18,12 +18,11 @@ def csv(tmp_path):
 def test_outcomes_are_said_to_be_read_past(run, csv, tmp_path):
     path = csv("round,chosen,price,Reward,cost", "1,1,2,0,3", "1,0,3,0,4")
     out = tmp_path / "out.parquet"
-    assert "read past: 'Reward', 'cost'" in run("convert", path, out).out
+    assert "ignored: 'Reward', 'cost'" in run("convert", path, out).out
     assert (
-        "  read past: 'Reward'\n  2 features: 'price', 'cost=4'\n"
-        in run("convert", path, out, "--category", "cost").out
+        "  ignored: 'Reward'\n  2 features: 'price', 'cost=4'\n" in run("convert", path, out, "--category", "cost").out
     )
-    assert "read past" not in run("convert", path, out, "--feature", "price").out
+    assert "ignored" not in run("convert", path, out, "--feature", "price").out
 
 
 def test_times_out_of_order_are_told_with_the_option_that_sorts(run, csv, tmp_path):

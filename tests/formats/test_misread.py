@@ -179,7 +179,7 @@ def test_what_came_of_the_picks_is_told(tmp_path):
         warnings.simplefilter("error")
         log = read_log(path, features=["price", "sale"])
     assert log.feature_names == ("price", "sale")
-    # Once, however often a log that is not in memory is gone through.
+    # Once, however often a log that is not in memory is scanned.
     scan = scan_log(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from typing import TypeVar, cast
 
 from onlooker.base.errors import InputError
+from onlooker.base.warn import context_of_caller
 
 Item = TypeVar("Item")
 _END = object()
@@ -73,11 +74,15 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
     >>> list(ahead(iter("abc")))
     ['a', 'b', 'c']
     """
-    source = iter(items)
+    source, context = iter(items), context_of_caller()
+
+    def make() -> object:
+        return context.run(next, source, _END)
+
     with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, source, _END)
+        coming = reader.submit(make)
         while (item := coming.result()) is not _END:
-            coming = reader.submit(next, source, _END)
+            coming = reader.submit(make)
             yield cast("Item", item)
             # Otherwise it would be held until the one after the next is there.
             del item

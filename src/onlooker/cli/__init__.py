@@ -38,12 +38,16 @@ class InOrder(click.Group):
         return list(self.commands)
 
 
-@click.group(cls=InOrder, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=InOrder,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Terms are explained in docs/glossary.md.",
+)
 @click.version_option(__version__, prog_name="onlooker")
 def commands() -> None:
     """Recover what a bandit learned, from its actions alone.
 
-    Start with `onlooker demo`. With a log of your own: `onlooker diagnose LOG`, then fit, track or report.
+    Start with `onlooker demo`. For your own log, run `onlooker diagnose LOG` first, then fit, track or report.
     """
 
 
@@ -69,7 +73,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         say("onlooker: stopped", err=True)
         sys.exit(INTERRUPTED)
-    except Exception as error:  # noqa: BLE001  whatever it is, a user is told in one line
+    except Exception as error:  # noqa: BLE001  whatever it is, the user sees one line
         _fail(*_unexpected(error))
 
 

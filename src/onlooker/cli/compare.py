@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from onlooker.observers.methods import Method
 
 
-@click.command(short_help="Observers side by side, on LOG or a simulated log.")
+@click.command(short_help="Compare observers on LOG or on a simulated log.")
 @click.argument("log", required=False, type=FILE)
 @click.option(
     "--observer",
@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     shell_complete=method_names,
-    help="Run this one; repeat for more.",
+    help="Run this observer; repeat for more.",
 )
-@click.option("--all", "everything", is_flag=True, help="Run the slow ones too: minutes on a log of 10,000 rounds.")
-@click.option("--out", type=FILE, metavar="TABLE.csv", help="Also write the table; no text in it runs as a formula.")
-@click.option("--chart", type=FILE, metavar="FILE", help="Also draw it (.png or .svg).")
+@click.option("--all", "everything", is_flag=True, help="Also run the slow observers: minutes for 10,000 rounds.")
+@click.option(
+    "--out", type=FILE, metavar="TABLE.csv", help="Also write the table as CSV, safe to open in a spreadsheet."
+)
+@click.option("--chart", type=FILE, metavar="FILE", help="Also draw a chart (.png or .svg).")
 @options.simulation_options
 @options.seed
 @options.held_to
@@ -64,8 +66,8 @@ def compare(
 ) -> None:
     """Run the observers on LOG, or on a simulated log where the truth is known.
 
-    Unless told otherwise, all run that take seconds. Observers: naive, rule, auto (suffix imitation), tracking, ibcb,
-    ibcb-logit, blocks, change-point, ranked; slow ones: zero-one, bayesian, nonparametric.
+    By default all fast observers run, which takes seconds: naive, rule, auto (suffix imitation), tracking, ibcb,
+    ibcb-logit, blocks, change-point and ranked. The slow ones are zero-one, bayesian and nonparametric.
 
     Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3;
     onlooker compare --observer auto --observer ibcb --out table.csv --chart chart.png

@@ -37,7 +37,7 @@ INTERRUPTED = 130
 def say(text: str, *, err: bool = False) -> None:
     """Print text: nothing in it can command a terminal, and on one long sentences end at its edge, between words.
 
-    What nobody can be told any more, as the stream for errors is full or closed, is no error of its own.
+    A message that cannot be written because stderr is full or closed is dropped without an error.
     """
     printed = safe(text)
     stream = sys.stderr if err else sys.stdout

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @click.command(short_help="Write a log in another format.")
 @click.argument("source", metavar="IN", type=FILE)
 @click.argument("target", metavar="OUT", type=FILE)
-@click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one a round.")
-@click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row a round.")
+@click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one per round.")
+@click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row per round.")
 @options.memory_limit
 @options.column_options
 @options.as_json

@@ -18,20 +18,24 @@ if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
 
 
-@click.command(short_help="Whether and since when the learner behind LOG has settled.")
+@click.command(short_help="Test whether the learner behind LOG has settled, and when.")
 @click.argument("log", type=FILE)
 @click.option(
-    "--bins", default=10, show_default=True, type=click.IntRange(min=2), help="Equal stretches of time to compare."
+    "--bins",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=2),
+    help="Number of equal parts of the log to compare.",
 )
-@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
-@click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each is diagnosed on its own.")
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
+@click.option("--by", metavar="COLUMN", help="Column that names the learner or restart; each is diagnosed separately.")
 @options.memory_limit
 @options.column_options
 @options.as_json
 def diagnose(
     log: str, bins: int, level: float, by: str | None, memory_limit: str | None, as_json: bool, **columns: Any
 ) -> None:
-    """Say whether and since when the learner behind LOG has settled, or whether it explores, drifts or just guesses.
+    """Test whether the learner behind LOG has settled, and since when, or explores, drifts or picks at random.
 
     Examples: onlooker diagnose log.parquet; onlooker diagnose log.csv --by shop --order-by time
     """

@@ -14,7 +14,7 @@ from onlooker.cli.opening import opened, print_assumptions
 from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_options
 
 
-@click.command(short_help="What the learner behind LOG values, with intervals.")
+@click.command(short_help="Estimate what the learner behind LOG values, with intervals.")
 @click.argument("log", type=FILE)
 @options.burn_in
 @click.option(
@@ -22,7 +22,7 @@ from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_option
     default="softmax",
     show_default=True,
     type=OneOf(["softmax", "zero_one"]),
-    help="zero_one counts missed picks (algorithm 1): a search, without intervals.",
+    help="zero_one minimises missed picks by search (algorithm 1): slow, without intervals.",
 )
 @options.l2
 @click.option(
@@ -30,9 +30,9 @@ from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_option
     default="sandwich",
     show_default=True,
     type=OneOf(["sandwich", "model"]),
-    help="Of intervals.",
+    help="Covariance estimate behind the intervals.",
 )
-@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
 @click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
 @options.memory_limit
 @engine_options
@@ -54,7 +54,9 @@ def fit(
     as_json: bool,
     **columns: Any,
 ) -> None:
-    """Recover the policy behind LOG by suffix imitation, with intervals.
+    """Estimate the policy behind LOG by suffix imitation: one weight per feature, with intervals.
+
+    Early rounds, in which the learner still explored, are ignored (--burn-in).
 
     Examples: onlooker fit log.parquet --out policy.json; onlooker fit 'day*.parquet' --memory-limit 800MB
     """

@@ -52,9 +52,9 @@ def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
     from onlooker.formats import opening
 
     _check_one(path)
-    with _left_out() as told:
+    with _left_out() as left_out:
         found = opening.open_log(path, given(columns))
-    found.assumed.extend(told)
+    found.assumed.extend(left_out)
     return found
 
 
@@ -66,9 +66,9 @@ def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict
         one = open_log(path, columns)
         return opening.Opened({"": one.log}, one.format, one.assumed, one.files)
     _check_one(path)
-    with _left_out() as told:
+    with _left_out() as left_out:
         found = opening.open_logs(path, by, given(columns))
-    found.assumed.extend(told)
+    found.assumed.extend(left_out)
     return found
 
 
@@ -76,9 +76,9 @@ def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = Non
     """Open a log without loading it."""
     from onlooker.formats import opening
 
-    with _left_out() as told:
+    with _left_out() as left_out:
         found = opening.open_scan(path, given(columns), memory_limit=memory_limit)
-    found.assumed.extend(told)
+    found.assumed.extend(left_out)
     return found
 
 
@@ -150,13 +150,13 @@ def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state:
 @contextmanager
 def _left_out() -> Iterator[list[str]]:
     """Gather what is said about columns that were left out; other warnings go their way."""
-    told: list[str] = []
+    left_out: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
-        yield told
+        yield left_out
     for warning in caught:
         if issubclass(warning.category, ColumnsLeftOutWarning):
-            told.append(in_flags(str(warning.message)))
+            left_out.append(in_flags(str(warning.message)))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 

@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
-# Only so that a shell completes names: what is there and can be read is found by whoever opens it.
+# For shell completion only: the code that opens a file checks that it exists and can be read.
 FILE = click.Path(readable=False)
 FOLDER = click.Path(file_okay=False, readable=False)
 
@@ -41,7 +41,7 @@ LEVEL = Number(0, 1, min_open=True, max_open=True)
 
 
 class OneOf(click.Choice[str]):
-    """One of several words; a mistyped one is told which it resembles."""
+    """One of several words; for a mistyped one the message suggests the nearest."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """Say which there are, and which was probably meant."""
@@ -86,7 +86,7 @@ memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
     callback=_hold,
-    help="Peak memory, as in 800MB: LOG is gone through without loading it, and may be a pattern as in 'day*.parquet'.",
+    help="Peak memory, as in 800MB. LOG is scanned in parts, not loaded, and may be a pattern such as 'day*.parquet'.",
 )
 held_to = click.option(
     "--memory-limit",
@@ -94,17 +94,21 @@ held_to = click.option(
     metavar="SIZE",
     callback=_hold,
     expose_value=False,
-    help="Peak memory, as in 800MB: LOG is refused where reading it and working on it would take more.",
+    help="Peak memory, as in 800MB. LOG is refused if the work would take more.",
 )
 burn_in = click.option(
     "--burn-in",
     default=BURN_IN,
     show_default=True,
     shell_complete=words("naive", "rule", "auto"),
-    help="naive, rule, auto, a number of rounds, or a fraction below 1.",
+    help="Early rounds to ignore: naive (none), rule, auto, a number of rounds, or a fraction below 1.",
 )
 l2 = click.option(
-    "--l2", default=L2, show_default=True, type=Number(min=0), help="Penalty on the mean loss; 0 is maximum likelihood."
+    "--l2",
+    default=L2,
+    show_default=True,
+    type=Number(min=0),
+    help="L2 penalty on the mean loss (regularisation); 0 turns it off.",
 )
 seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
 
@@ -120,7 +124,7 @@ def simulation_options(command: Command) -> Command:
             "--noise", default=0.1, show_default=True, type=Number(min=0), help="Standard deviation of the rewards."
         ),
         _count("--rounds", "n_rounds", 10_000, "Rounds, N."),
-        _count("--arms", "n_arms", 50, "Arms a round, K."),
+        _count("--arms", "n_arms", 50, "Arms per round, K."),
         _count("--features", "n_features", 20, "Features, d."),
         click.option(
             "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Setting of the learner, as in alpha=0.2."
@@ -135,18 +139,22 @@ def column_options(command: Command) -> Command:
     """Which columns of a log file mean what."""
     for option in (
         click.option(
-            "--like", type=FILE, metavar="POLICY.json", help="Encode as the log behind this policy was encoded."
+            "--like", type=FILE, metavar="POLICY.json", help="Encode LOG like the log this policy was fitted to."
         ),
         click.option(
             "--cross",
             is_flag=True,
-            help="Multiply what is shared by a round's arms with what describes them (VW, R6A).",
+            help="Add the products of context and arm features (VW, R6A, OBP).",
         ),
         click.option("--decimal", type=OneOf([".", ","]), help="Decimal mark of a CSV file.  [default: .]"),
-        click.option("--position", type=int, help="Keep one position of the page (Open Bandit Dataset, OBP)."),
-        click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in order."),
+        click.option("--position", type=int, help="Keep only this position of the page (Open Bandit Dataset, OBP)."),
+        click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in file order."),
         click.option(
-            "--category", "categories", multiple=True, metavar="COLUMN", help="A category, also of numbers; repeat."
+            "--category",
+            "categories",
+            multiple=True,
+            metavar="COLUMN",
+            help="A category, even if it holds numbers; repeat for more.",
         ),
         click.option("--feature", "features", multiple=True, metavar="COLUMN", help="A feature; repeat for more."),
         click.option("--arm", metavar="COLUMN", help="Name of an arm."),
@@ -160,13 +168,15 @@ def column_options(command: Command) -> Command:
 def engine_options(command: Command) -> Command:
     """`--engine` and `--address`."""
     for option in (
-        click.option("--address", metavar="HOST:PORT", help="Of a Ray cluster; one is started here unless said."),
+        click.option(
+            "--address", metavar="HOST:PORT", help="Address of a Ray cluster; without it, one is started here."
+        ),
         click.option(
             "--engine",
             default="local",
             show_default=True,
             type=OneOf(["local", "ray"]),
-            help="On this machine, or on a Ray cluster (pip install 'onlooker[ray]').",
+            help="Run on this machine, or on a Ray cluster (pip install 'onlooker[ray]').",
         ),
     ):
         command = option(command)

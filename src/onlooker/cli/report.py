@@ -1,4 +1,4 @@
-"""`onlooker report`: what a log tells about its learner, on one page."""
+"""`onlooker report`: the findings about a log's learner, on one page."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
 
 
-@click.command(short_help="All that can be told of LOG, on one HTML page.")
+@click.command(short_help="Write all findings about LOG to one HTML page.")
 @click.argument("log", type=FILE)
 @click.option(
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
 )
-@click.option("--by", metavar="COLUMN", help="Tells learners or restarts apart: each has its own part of the page.")
+@click.option("--by", metavar="COLUMN", help="Column that names the learner or restart; each gets its own section.")
 @options.burn_in
 @options.l2
 @options.held_to
 @options.column_options
 @options.as_json
 def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json: bool, **columns: Any) -> None:
-    """Write one HTML page about LOG: the verdict, what its learner values, when it settled, how to use the policy.
+    """Write one HTML page about LOG: the diagnosis, the weights, when the learner settled, how to use the policy.
 
-    The page is one file that opens offline, without scripts. It has names and weights in it, but no row of features.
+    The page is one file that opens offline, without scripts. It contains feature names and weights, but no rows of LOG.
 
     Examples: onlooker report log.parquet --out report.html; onlooker report visits.csv --round visit --chosen bought
     """
@@ -52,7 +52,7 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
 
     # The hashes are of what was read.
     with UnchangedFiles([Path(log)]).checked():
-        opened, told = _opened(log, by, columns)
+        opened, heard = _opened(log, by, columns)
         inputs = tuple(map(Input.of, [*opened.files, *([columns["like"]] if columns["like"] else [])]))
     logs, assumed = opened.log, opened.assumed
     source = Source(
@@ -60,7 +60,7 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
         by=by,
         inputs=inputs,
         assumed=tuple(assumed),
-        warnings=tuple(told),
+        warnings=tuple(heard),
         command=shlex.join(["onlooker", *sys.argv[1:]]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out", default="onlooker-paper", show_default=True, type=FOLDER, metavar="DIR", help="Where results are kept."
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; as many as there are cores unless said.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of processes; by default one per core.")
 @engine_options
 @click.option("--dry-run", is_flag=True, help="Say what would be run, and about how long it takes.")
 @options.as_json

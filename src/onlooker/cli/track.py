@@ -29,27 +29,27 @@ _KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
 _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
 
 
-@click.command(short_help="Follow the learner behind LOG; how it explores.")
+@click.command(short_help="Follow the learner behind LOG over time; how it explores.")
 @click.argument("log", type=FILE)
 @click.option(
     "--exploration",
     shell_complete=words("auto"),
-    help="How it explores: auto (the default), ucb:1.0, ts:20, lapse:0.05, softmax:0.5.",
+    help="Exploration: auto (the default), ucb:1.0, ts:20, lapse:0.05 (random in 5% of rounds), softmax:0.5.",
 )
-@click.option("--ridge", type=Number(1e-9, 1e9), help="The learner's own ridge penalty; 1 unless given.")
-@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Coverage that the intervals aim for.")
+@click.option("--ridge", type=Number(1e-9, 1e9), help="The learner's own ridge penalty; 1 by default.")
+@click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
 @click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
 @click.option(
-    "--state", type=FILE, metavar="FILE", help="Go on from this state if it exists, and keep the new one there."
+    "--state", type=FILE, metavar="FILE", help="Resume from this file if it exists, and save the new state there."
 )
 @click.option(
     "--repeated",
     default="skip",
     show_default=True,
     type=OneOf(["skip", "follow"]),
-    help="What to do with rounds that the state has followed before: follow takes them for new ones.",
+    help="Rounds that the state has seen before: skip them, or follow them as new ones.",
 )
-@click.option("--chart", type=FILE, metavar="FILE", help="Draw the path of the estimate, as .svg or .png.")
+@click.option("--chart", type=FILE, metavar="FILE", help="Plot the estimate over time (.svg or .png).")
 @options.memory_limit
 @options.column_options
 @options.as_json
@@ -66,7 +66,7 @@ def track(
     as_json: bool,
     **columns: Any,
 ) -> None:
-    """Follow the learner behind LOG through every round; say how it explores and what it values.
+    """Follow the learner behind LOG round by round: its weights over time, and how it explores.
 
     Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
     """
@@ -201,7 +201,7 @@ def _print(summary: TrackingSummary) -> None:
 
     say("\n" + "\n".join(summary.words))
     if summary.settled_round is not None:
-        say("(`onlooker diagnose` asks since when one policy foretells the picks, which may be another round.)")
+        say("(`onlooker diagnose` finds from which round on one policy predicts the picks, which may differ.)")
     say("")
     table = families_table(summary)
     # What fits into 80 columns: in words once, and the evidence by what it lacks.

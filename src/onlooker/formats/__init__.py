@@ -30,7 +30,7 @@ def read_log(
     Parameters
     ----------
     source
-        A Parquet file (one row a round with list columns, or one row per offered arm), a CSV or JSONL file (one row
+        A Parquet file (one row per round with list columns, or one row per offered arm), a CSV or JSONL file (one row
         per offered arm; `.gz` too), or one of the formats that the documentation lists. Or a long table of pyarrow,
         polars, pandas, DuckDB or another library, or a stream of one: any object with `__arrow_c_stream__`.
     memory_limit
@@ -69,8 +69,9 @@ def read_logs(
 ) -> dict[str, BanditLog]:
     r"""Read several logs out of one file or table: column `by` tells learners apart, in order of first appearance.
 
-    Learners may be restarts of one, and each may number its rounds anew: rounds of the same id under different values
-    are different rounds. All logs are encoded alike. `memory_limit` and `columns` are those of `read_log`.
+    Learners may be restarts of one, and each may number its rounds from the start: rounds of the same id under
+    different values are different rounds. All logs are encoded alike. `memory_limit` and `columns` are those of
+    `read_log`.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def scan_log(
 
 
 def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
-    """Write a log, whole or not at all: `.parquet` as it is, one row a round; `.csv` and `.jsonl` as a long table.
+    """Write a log, whole or not at all: `.parquet` as it is, one row per round; `.csv` and `.jsonl` as a long table.
 
     Parquet keeps everything. The others keep every value exactly, but have no place for types: float32 comes back as
     float64, categories as the numbers that they became, unnamed rounds and features with the names that they were given

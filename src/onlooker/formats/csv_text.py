@@ -91,7 +91,7 @@ def check_quotes(column: Any, name: str, delimiter: str, names: Sequence[str], c
         if any(len(fields) == len(names) and fields[place_of].strip().lower() in _PICKS for fields in lines):
             raise InputError(
                 f"column {name!r}, {place(first_row + row)} holds whole lines of the table: "
-                "a quote before them is not closed, mend it"
+                "a quote before them is not closed, correct it"
             )
 
 
@@ -115,7 +115,8 @@ def check_text(column: Any, name: str, mark: str, *, named: bool) -> None:
     if not named and 2 * (pc.sum(head).as_py() or 0) > len(head):
         row = pc.index(pc.match_substring_regex(column, _NUMBER[mark]), value=False).as_py()
         raise InputError(
-            f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: mend it or name it as a category"
+            f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: "
+            "correct it or name it as a category"
         )
 
 

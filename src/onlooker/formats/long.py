@@ -20,7 +20,7 @@ from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
 from onlooker.logs.log import BanditLog, feature_labels
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
-"""What the columns are called unless the reader is told otherwise."""
+"""What the columns are called unless the caller names others."""
 
 
 class Source(Protocol):

@@ -1,4 +1,4 @@
-"""Long CSV: one row per offered arm, a header, columns parted by comma, semicolon or tab."""
+"""Long CSV: one row per offered arm, a header, columns separated by comma, semicolon or tab."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class CsvSource:
         types = {
             name: kind
             for name, kind in found.items()
-            # What begins as fractions may turn out to be text, which is told below.
+            # What begins as fractions may turn out to be text, which is reported below.
             if name in fixed or (name in whole and name not in keys)
         }
         included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
@@ -194,8 +194,8 @@ class CsvSource:
             raise _unreadable(error) from error
         self._check_thousands(types, columns)
         whole = [name for name, kind in types.items() if pa.types.is_integer(kind)]
-        told, keys = {*columns.keys, *_numbers(columns)}, {*columns.keys}
-        self._led = self._led_by_zero([name for name in whole if name not in told])
+        settled, keys = {*columns.keys, *_numbers(columns)}, {*columns.keys}
+        self._led = self._led_by_zero([name for name in whole if name not in settled])
         led = {*self._led}
         self._whole = [name for name in whole if name not in led]
         known = {name: pa.float64() for name in self._whole if name not in keys}
@@ -238,7 +238,7 @@ class CsvSource:
                         if row >= 0:
                             found, at = batch[name][row].as_py()[:40], place(rows + row)
                             comma = mark == "." and has_mark(batch[name].slice(row, 1), ",")
-                            do = remedy(mark) if comma else "mend it"
+                            do = remedy(mark) if comma else "correct it"
                             return InputError(f"column {name!r}, {at} is {found!r}, not a number: {do}")
                     rows += len(batch)
         except pa.ArrowInvalid as serial:
@@ -341,7 +341,7 @@ def _header(start: bytes) -> tuple[list[str], str]:
             raise InputError(f"has a first line of more than {HEAD >> 20} MB: it should name the columns")
     names, delimiter = max(parted, key=lambda part: len(part[0]))
     if len(names) == 1 and names[0].count("|") > 1:
-        raise InputError("has a first line parted by '|': part columns by commas, semicolons or tabs")
+        raise InputError("has a first line separated by '|': separate columns by commas, semicolons or tabs")
     return names, delimiter
 
 
@@ -350,7 +350,7 @@ def _unreadable(error: Exception) -> InputError:
         return InputError(f"has a row of more than {_BLOCK >> 20} MB: a quote is not closed, or a value is that long")
     if "invalid UTF8" in str(error):
         return InputError(_NOT_UTF8)
-    return InputError(f"cannot be read as CSV ({one_line(error)}): mend that row, or save the file as CSV anew")
+    return InputError(f"cannot be read as CSV ({one_line(error)}): correct that row, or save the file as CSV again")
 
 
 def _guessed(file: LogFile) -> list[str]:

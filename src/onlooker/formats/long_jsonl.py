@@ -1,4 +1,4 @@
-"""Long JSONL: an object a line, one line per offered arm, every object with the same keys."""
+"""Long JSONL: one object per line, one line per offered arm, every object with the same keys."""
 
 from __future__ import annotations
 
@@ -127,10 +127,12 @@ class JsonlSource:
                     return InputError(f"{place(row)} {refused}")
                 except ValueError as wrong:
                     if len(line) == _BLOCK:
-                        return InputError(f"{place(row)} is longer than {_BLOCK >> 20} MB: write one arm a line")
-                    return InputError(f"{place(row)} is not JSON ({one_line(wrong)}): mend it or leave the round out")
+                        return InputError(f"{place(row)} is longer than {_BLOCK >> 20} MB: write one arm per line")
+                    return InputError(
+                        f"{place(row)} is not JSON ({one_line(wrong)}): correct it or leave the round out"
+                    )
                 if not isinstance(entry, dict):
-                    return InputError(f"{place(row)} is no JSON object: write one object a line, one line an arm")
+                    return InputError(f"{place(row)} is no JSON object: write one object per line, one line per arm")
                 for name, value in entry.items():
                     if name in ids and isinstance(value, int | float) and not _is_id(value):
                         return InputError(
@@ -141,7 +143,7 @@ class JsonlSource:
                     if value is not None and kinds.setdefault(name, kind) != kind:
                         found = f"{kind}, but {kinds[name]} before"
                         return InputError(f"column {name[:60]!r}, {place(row)} holds {found}: make them one kind")
-        return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it anew, one object a line")
+        return InputError(f"cannot be read as JSON lines ({one_line(error)}): write it again, one object per line")
 
 
 class _Objects(io.RawIOBase):

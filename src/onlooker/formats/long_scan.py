@@ -31,7 +31,7 @@ class LongScan:
 
     def __init__(self, sources: Sequence[Source], columns: Columns, batch_rows: int) -> None:
         self._sources, self.batch_rows = sources, batch_rows
-        self._told = False
+        self._reported = False
         self._columns = with_arm(sources[0].names, columns)
         names, texts = self._checked()
         if columns.like is not None:
@@ -80,8 +80,8 @@ class LongScan:
 
     def __iter__(self) -> Iterator[BanditLog]:
         last: LogArrays | None = None
-        # Told once, after the first time that all was seen.
-        seen = None if self._told else OnPicks(self.n_features)
+        # Reported once, after the first full scan.
+        seen = None if self._reported else OnPicks(self.n_features)
         for path, first_row, table in self._tables():
             with named(path, "read"):
                 if last is not None:
@@ -95,7 +95,7 @@ class LongScan:
                 log = BanditLog.from_parts(parts)
             yield log
         if seen is not None:
-            self._told = True
+            self._reported = True
             seen.tell(self.feature_names)
 
     def stretches(self) -> None:
@@ -200,7 +200,7 @@ class LongScan:
         """Row in which the table's last round begins."""
         column = table[self._columns.round]
         if column.null_count:
-            # Told when the rows are looked through.
+            # Reported when the rows are scanned.
             return len(table)
         return int(run_starts([column.combine_chunks()])[-1])
 

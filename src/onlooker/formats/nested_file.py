@@ -1,4 +1,4 @@
-"""A nested Parquet file: one row a round, its columns found and checked, read whole or in batches."""
+"""A nested Parquet file: one row per round, its columns found and checked, read whole or in batches."""
 
 from __future__ import annotations
 

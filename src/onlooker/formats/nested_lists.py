@@ -84,7 +84,7 @@ def feature_rows(column: Any, name: str, first: int) -> tuple[Features, Index]:
 def arm_ids(column: Any, name: str, sizes: Index, first: int) -> Ids:
     """Ids of the arms, laid end to end; every round has as many as it has arms."""
     if not is_list(column.type):
-        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold lists, one id an arm")
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold lists, one id per arm")
     found = _list_sizes(column, name, first)
     wrong = np.flatnonzero(found != sizes)
     if len(wrong):

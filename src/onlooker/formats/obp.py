@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from onlooker.base.errors import InputError, SharedFeaturesWarning
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.base.types import Features, Ids, Index
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile
@@ -88,11 +88,10 @@ def read_obp(
         arm_ids=_arm_ids(feedback, (len(action), n_arms), kept),
     )
     if not cross and "context" in feedback and feedback["context"] is not None:
-        warnings.warn(
+        warn(
             "the context is the same for all arms of a round, so no pick depends on it by itself: left out, cross=True "
             "multiplies it with the features of the actions",
             SharedFeaturesWarning,
-            stacklevel=2,
         )
     return log
 
@@ -112,7 +111,7 @@ def read(
         raise InputError("does not fit into memory: keep a part of the rounds") from error
     # An archive that is encrypted, or compressed in a way that is not known, is a RuntimeError.
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
-        raise InputError(f"cannot be read as arrays ({one_line(error)}): write it anew with numpy.savez") from error
+        raise InputError(f"cannot be read as arrays ({one_line(error)}): write it again with numpy.savez") from error
 
 
 def _named_arrays(found: Any) -> Any:
@@ -171,7 +170,7 @@ def _check_sizes(feedback: Mapping[str, Any], action: NDArray[Any], arms: NDArra
     wrong = np.flatnonzero((action < 0) | (action >= n_actions))
     if len(wrong):
         t = int(wrong[0])
-        raise InputError(f"round {t} picks action {action[t]}, but there are {n_actions} (counted from 0): mend it")
+        raise InputError(f"round {t} picks action {action[t]}, but there are {n_actions} (counted from 0): correct it")
 
 
 def _at_position(feedback: Mapping[str, Any], position: int | None, n_rounds: int) -> Index:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.base.memory_limit import check_memory, limit_in_force
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.formats.text_lines import LogFile
@@ -200,7 +200,7 @@ def read(
     order_by: str | None = None,
     like: Encoded | None = None,
 ) -> BanditLog:
-    """Read a campaign's log; every item of `item_context.csv` is on offer in every round. Clicks are read past.
+    """Read a campaign's log; every item of `item_context.csv` is on offer in every round. Clicks are ignored.
 
     Features are those of the items, the hashed ones as categories, and the item's own `user-item_affinity`; a category
     that only subdivides another is left out with a warning unless `features` names it. `position` keeps one position of
@@ -231,7 +231,7 @@ def read(
         categories=encoding.categories,
     )
     for warning in warned:
-        warnings.warn(warning, stacklevel=4)
+        warn(warning)
     return log if rounds.times is None else log[np.argsort(rounds.times, kind="stable")]
 
 
@@ -257,8 +257,8 @@ def _encoding(
         check_columns(columns, {"features": column})
     left_out = items.finer() if features is None else []
     text = (
-        f"only subdivides another category, so that the two could not be told apart: {some(left_out)}; left out, "
-        "name the features to have it"
+        f"only subdivides another category, so that the two are not identifiable separately: {some(left_out)}; "
+        "left out, name the features to have it"
     )
     kept = [column for column in columns if column not in left_out] if features is None else features
     chosen = {column: levels[column] for column in kept if column in levels}

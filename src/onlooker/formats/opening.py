@@ -27,7 +27,7 @@ from onlooker.logs.log import BanditLog
 Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 
 BATCH_ROWS = 100_000
-"""How many offered arms a part of a scan holds unless said, about."""
+"""About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
 _COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")
@@ -168,7 +168,7 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
     used = {*given.get("categories", ()), *map(given.get, meanings)}
     past = [name for name in every if is_outcome(name) and name not in used]
     if past:
-        lines.append(f"read past: {', '.join(map(repr, past))}")
+        lines.append(f"ignored: {', '.join(map(repr, past))}")
     if log.feature_names is not None:
         # One that is left out would take no more room than saying so.
         few = 5 if len(log.feature_names) > 6 else 6

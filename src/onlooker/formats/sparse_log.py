@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
 from onlooker.base.types import Index, Matrix
+from onlooker.base.warn import warn
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding
@@ -99,21 +99,19 @@ class SparseLog:
         for rows in (self.arms, self.shared):
             for name, (line, found) in rows.mixed().items():
                 kind = "text" if found == "a number" else "a number"
-                warnings.warn(
-                    f"line {line} has {found} as its {name!r}, which is {kind} before: mend it, or the feature becomes "
-                    "a number and a category besides",
+                warn(
+                    f"line {line} has {found} as its {name!r}, which is {kind} before: correct it, or the feature "
+                    "becomes a number and a category besides",
                     MixedFeatureWarning,
-                    stacklevel=4,
                 )
 
     def _warn_of_shared(self) -> None:
         common = self.shared.columns.names()
         if common and not self.cross and self.features is None and self.like is None:
-            warnings.warn(
+            warn(
                 f"shared by all arms of a round, so no pick depends on them by themselves: {some(common)}; left out, "
                 "cross=True multiplies them with the features of the arms",
                 SharedFeaturesWarning,
-                stacklevel=4,
             )
 
     def _table(self, offsets: Index) -> tuple[list[str], Matrix, dict[str, tuple[str, ...]]]:
@@ -181,6 +179,6 @@ def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offse
     for start, stop in ragged.blocks(offsets, out.shape[1]):
         rows = slice(offsets[start], offsets[stop])
         repeated = np.repeat(context[start:stop], np.diff(offsets[start : stop + 1]), axis=0)
-        # What is beyond all numbers is told, with its place, when the log is made.
+        # Overflow is reported, with its place, when the log is made.
         with np.errstate(over="ignore", invalid="ignore"):
             out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from onlooker.base.errors import InputError, UnseenCategoryWarning
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index
+from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, level_name, level_order
 
 _CELLS = 1 << 16
@@ -146,8 +146,8 @@ class SparseRows:
         places = np.full(self.columns.count, -1, dtype=np.int64)
         places[[self.columns[key] for key in keys]] = np.arange(len(keys))
         # A category of one level in every row says nothing.
-        told = {column: known for column, known in categories.items() if len(known) > 1}
-        return Layout([*map(name_of, keys)], places, told)
+        varied = {column: known for column, known in categories.items() if len(known) > 1}
+        return Layout([*map(name_of, keys)], places, varied)
 
     def mixed(self) -> dict[str, tuple[int, str]]:
         """Features that are numbers here and text there: the first line that differs, and what it has."""
@@ -169,11 +169,10 @@ class SparseRows:
             if number >= 0:
                 places[number] = where.get(name_of(key), -1)
             if not isinstance(key, str) and key[1] not in categories.get(key[0], (key[1],)):
-                warnings.warn(
+                warn(
                     f"category {key[0]!r} has the level {key[1]!r}, which was not there before: it is scored as the "
                     f"reference level {categories[key[0]][0]!r}",
                     UnseenCategoryWarning,
-                    stacklevel=2,
                 )
         return Layout([*names], places, dict(categories))
 

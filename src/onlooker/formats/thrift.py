@@ -31,7 +31,7 @@ def read_struct(data: io.BytesIO, depth: int = 0) -> Struct:
     while (start := _byte(data)) != _STOP:
         number = number + (start >> 4) if start >> 4 else _whole(data)
         kind = start & 15
-        # A truth is told by its kind.
+        # The kind of a boolean is its value.
         found[number] = None if kind in {_TRUE, _FALSE} else _value(data, kind, depth)
     return found
 

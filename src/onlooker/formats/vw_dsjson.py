@@ -1,10 +1,9 @@
-"""Vowpal Wabbit's decision-service JSON (DSJSON): one event a line, its arms under `c._multi`."""
+"""Vowpal Wabbit's decision-service JSON (DSJSON): one event per line, its arms under `c._multi`."""
 
 from __future__ import annotations
 
 import json
 import math
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -16,6 +15,7 @@ import numpy as np
 from onlooker.base.errors import InputError, SkippedLinesWarning
 from onlooker.base.json_input import parsed
 from onlooker.base.types import Index
+from onlooker.base.warn import warn
 from onlooker.formats.dsjson_features import ObjectReader
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog
@@ -151,7 +151,7 @@ def read(
     order_by: str | None = None,
     like: Encoded | None = None,
 ) -> BanditLog:
-    """Read an event a line; `_labelIndex` (from 0) or `_label_Action` (from 1) is the pick.
+    """Read one event per line; `_labelIndex` (from 0) or `_label_Action` (from 1) is the pick.
 
     Features are called `namespace^name`, entries of arrays `name[0]` and so on; text makes a category. Those outside of
     `_multi` are shared by the arms: left out, or with `cross` multiplied with every feature of the arms, called
@@ -166,10 +166,9 @@ def read(
         tell_falls([_TIMESTAMP])
     log = events.rounds.log(None if order_by is None else time_order(events.times, order_by))
     if events.skipped:
-        warnings.warn(
+        warn(
             f"{events.skipped} lines bring a reward or news of an action, but no choice: they were skipped",
             SkippedLinesWarning,
-            stacklevel=2,
         )
     return log
 
@@ -181,9 +180,9 @@ def _parsed(line: bytes) -> dict[str, Any]:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(f"is not JSON ({str(error)[:80]}): write one event a line") from error
+        raise InputError(f"is not JSON ({str(error)[:80]}): write one event per line") from error
     if not isinstance(event, dict):
-        raise InputError(f"is not an event but JSON of another kind ({type(event).__name__}): write one event a line")
+        raise InputError(f"is not an event but JSON of another kind ({type(event).__name__}): write one event per line")
     return event
 
 
@@ -237,11 +236,11 @@ def _pick(event: dict[str, Any], n_arms: int) -> int:
         raise InputError("has no pick: give '_labelIndex' (from 0) or '_label_Action' (from 1), or leave it out")
     if index is not None and action is not None and action != index + 1:
         raise InputError(
-            f"picks position {index} by '_labelIndex' (from 0) but {action} by '_label_Action' (from 1): mend one"
+            f"picks position {index} by '_labelIndex' (from 0) but {action} by '_label_Action' (from 1): correct one"
         )
     pick = index if index is not None else (action or 0) - 1
     if not 0 <= pick < n_arms:
-        raise InputError(f"picks position {pick}, but offers {n_arms} arms (positions count from 0): mend it")
+        raise InputError(f"picks position {pick}, but offers {n_arms} arms (positions count from 0): correct it")
     return pick
 
 

@@ -109,7 +109,7 @@ class _Blocks:
         """Read a line of the block in hand."""
         head, bar, tail = line.partition(b"|")
         if not bar:
-            raise InputError("has no '|': features follow one, and a blank line parts the rounds")
+            raise InputError("has no '|': features follow one, and a blank line separates the rounds")
         words, tag = _words(head)
         if words[:1] == [b"shared"]:
             self._take_shared(number, words, tag, tail)
@@ -119,7 +119,7 @@ class _Blocks:
             if self._pick is not None:
                 raise InputError(
                     f"is labelled, but so is line {self._picked_line} of the same round: a round has one pick, "
-                    "and a blank line parts the rounds"
+                    "and a blank line separates the rounds"
                 )
             self._pick, self._picked_line = self._n_arms, number
         if tag:

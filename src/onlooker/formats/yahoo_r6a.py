@@ -1,9 +1,8 @@
-"""Yahoo's front page log (R6A): one visit a line, with the user, the articles on offer and the one displayed."""
+"""Yahoo's front page log (R6A): one visit per line, with the user, the articles on offer and the one displayed."""
 
 from __future__ import annotations
 
 import re
-import warnings
 from array import array
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ import numpy as np
 from onlooker.base.errors import InputError, SkippedLinesWarning
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index, Matrix
+from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines
@@ -34,7 +34,7 @@ def recognises(file: LogFile) -> bool:
 
 
 def read(file: LogFile, *, features: Sequence[str] | None = None, cross: bool = False) -> BanditLog:
-    """Read a visit a line, clicks read past; lines that are cut off or display no article on offer are skipped.
+    """Read one visit per line. Clicks are ignored; lines that are cut off or display no article on offer are skipped.
 
     Features are called 1 to 6. With `cross` they are the 36 products of the user's and the article's, called
     `user^1 x 1` and so on; the user's first is always 1, so that the articles' own are among them.
@@ -48,11 +48,10 @@ def read(file: LogFile, *, features: Sequence[str] | None = None, cross: bool = 
     if not visits.chosen:
         raise InputError(f"holds no visit that can be read ({visits.skipped} lines are malformed): check the file")
     if visits.skipped:
-        warnings.warn(
+        warn(
             f"{visits.skipped} of {visits.skipped + len(visits.chosen)} lines are malformed (cut off, or the displayed "
             "article is not on offer): they were skipped",
             SkippedLinesWarning,
-            stacklevel=2,
         )
     return visits.log(features, cross=cross)
 
@@ -125,7 +124,7 @@ class _Visits:
         if len(wrong):
             row, feature = wrong[0].tolist()
             line = self._lines[int(np.searchsorted(offsets, row, side="right")) - 1]
-            raise InputError(f"line {line}, feature {feature + 1} is {rows[row, feature]}: mend it or leave it out")
+            raise InputError(f"line {line}, feature {feature + 1} is {rows[row, feature]}: correct it or leave it out")
 
 
 def _numbers(described: list[bytes], count: int) -> list[float]:
@@ -138,7 +137,7 @@ def _numbers(described: list[bytes], count: int) -> list[float]:
     try:
         return [*map(float, texts)]
     except ValueError as error:
-        raise InputError(f"has a value that is no number ({str(error)[-40:]}): mend it or leave it out") from error
+        raise InputError(f"has a value that is no number ({str(error)[-40:]}): correct it or leave it out") from error
 
 
 FORMAT = Format(

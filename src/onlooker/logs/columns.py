@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.warn import warn
 from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order
 from onlooker.logs.encoding import is_number, is_text, some
 from onlooker.logs.timestamps import may_be_time
@@ -68,7 +68,7 @@ class Columns:
     decimal: str | None = None
     """Decimal mark of a table that is text, a point or a comma."""
     by: str | None = None
-    """Which of several learners or restarts a round belongs to; each numbers its rounds anew."""
+    """Which of several learners or restarts a round belongs to; each numbers its rounds from the start."""
 
     def __post_init__(self) -> None:
         if self.decimal not in {None, ".", ","}:
@@ -140,7 +140,7 @@ def check_plain(column: Any, name: str) -> None:
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value a row")
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
     if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
         raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
 
@@ -162,7 +162,7 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
     if odd:
         what_to_do = "turn them into numbers, or sort by a time"
         message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
-        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+        warn(message, ColumnsLeftOutWarning)
     return names, texts
 
 
@@ -199,12 +199,12 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
     kept = [name for name in names if name not in many and name not in single]
     if not kept:
         raise _no_features(columns, [*many, *single])
-    told = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
-    told += [f"{name!r} (the same in every row)" for name in single]
-    if told:
-        shown = ", ".join(told[:12]) + (f" and {len(told) - 12} more" if len(told) > 12 else "")
+    reasons = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
+    reasons += [f"{name!r} (the same in every row)" for name in single]
+    if reasons:
+        shown = ", ".join(reasons[:12]) + (f" and {len(reasons) - 12} more" if len(reasons) > 12 else "")
         message = f"not taken for features: {shown}; name those that matter as categories"
-        warnings.warn(message, ColumnsLeftOutWarning, stacklevel=2)
+        warn(message, ColumnsLeftOutWarning)
     return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})
 
 

@@ -6,7 +6,6 @@ it is there: a table of a million rows takes about as long to turn as Arrow take
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, UnseenCategoryWarning
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
+from onlooker.base.warn import warn
 from onlooker.logs.categories import Encoding
 
 _BLOCK_VALUES = 1 << 16
@@ -95,8 +95,8 @@ def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bo
         raise InputError(f"{_gap_in(name, *found, first_row, part=part)}: fill it in{level}{remedies}")
     level = f", a category{level}" if level else ""
     counts = {name: "" if part else f" ({counted(count, 'row')})" for name, (_, count) in gaps.items()}
-    told = [f"{name!r}{count}" for name, count in counts.items()]
-    shown = ", ".join(told[:12]) + (f" and {counted(len(told) - 12, 'more column')}" if len(told) > 12 else "")
+    listed = [f"{name!r}{count}" for name, count in counts.items()]
+    shown = ", ".join(listed[:12]) + (f" and {counted(len(listed) - 12, 'more column')}" if len(listed) > 12 else "")
     row = place(first_row + min(row for row, _ in gaps.values()))
     raise InputError(f"missing values in {shown}, first in {row}: fill them in{level}{remedies}")
 
@@ -142,7 +142,7 @@ def feature_rows(
 ) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
 
-    Levels that the encoding does not know are told in a warning, unless the caller has told them; for `free` see
+    Levels that the encoding does not know are listed in a warning, unless `tell` is false; for `free` see
     `check_gaps`.
 
     Examples
@@ -273,11 +273,10 @@ def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> No
         found = [(level, rows) for (name, level), rows in unseen.items() if name == column]
         shown = ", ".join(f"{level!r} in {rows} row{'s' * (rows != 1)}" for level, rows in found[:3])
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-        warnings.warn(
+        warn(
             f"column {column!r} has {shown}{more}, which the encoding does not know: "
             f"scored as the reference level {encoding.categories[column][0]!r}",
             UnseenCategoryWarning,
-            stacklevel=3,
         )
 
 

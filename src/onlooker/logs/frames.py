@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import InputError, OnlyOnPicksWarning
 from onlooker.base.types import Features, Ids, Index
+from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
 from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns
 from onlooker.logs.encoding import check_complete, check_gaps, feature_rows, has_gap, level_counts, place, some
@@ -106,7 +106,7 @@ def parts_of_table(
     """Take an Arrow table apart, as `encoding` says.
 
     `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
-    be next to each other and rounds in order of time, and unseen levels have been told.
+    be next to each other and rounds in order of time, and unseen levels have been reported.
     """
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
@@ -190,7 +190,7 @@ class OnPicks:
         if found:
             what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
             message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
-            warnings.warn(message, OnlyOnPicksWarning, stacklevel=3)
+            warn(message, OnlyOnPicksWarning)
 
 
 def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
@@ -234,7 +234,7 @@ def tell_times(table: Any, columns: Columns) -> None:
         return
     for key, name in zip(keys, [name for name in (columns.by, columns.round) if name is not None], strict=True):
         check_plain(key, name)
-    # Gaps in the ids are told when the rows are looked through.
+    # Gaps in the ids are reported when the rows are scanned.
     if any(key.null_count for key in keys):
         return
     first = np.sort(group_rounds(keys).first)

@@ -43,7 +43,7 @@ class Layout(ABC):
 
     @abstractmethod
     def round_sums(self, values: Vector, offsets: Index) -> Layout:
-        """Weighted sum of the rows of every round, one row a round."""
+        """Weighted sum of the rows of every round, one row per round."""
 
     @abstractmethod
     def __getitem__(self, rows: slice | Index) -> Self:
@@ -68,7 +68,7 @@ class Layout(ABC):
 
     @property
     def T(self) -> Transposed:  # noqa: N802  NumPy's name
-        """Transposed, for products with one value a row."""
+        """Transposed, for products with one value per row."""
         return Transposed(self)
 
     @property
@@ -81,7 +81,7 @@ class Layout(ABC):
 
 
 class Transposed:
-    """`rows.T`, which can be multiplied with one value a row."""
+    """`rows.T`, which can be multiplied with one value per row."""
 
     def __init__(self, rows: Layout) -> None:
         self._rows = rows

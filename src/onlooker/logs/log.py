@@ -143,7 +143,7 @@ class BanditLog:
         n_rounds, n_arms, n_features = dense.shape
         picks = as_index(chosen, "chosen")
         if len(picks) != n_rounds:
-            raise InputError(f"chosen has {len(picks)} entries, but X has {n_rounds} rounds: pass one pick a round")
+            raise InputError(f"chosen has {len(picks)} entries, but X has {n_rounds} rounds: pass one pick per round")
         rows = dense.reshape(n_rounds * n_arms, n_features)
         if mask is None:
             offsets = np.arange(n_rounds + 1, dtype=np.int64) * n_arms
@@ -203,7 +203,7 @@ class BanditLog:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
         Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
-        next to each other. `chosen` is 0/1 or boolean, with exactly one pick a round. `features` defaults to every
+        next to each other. `chosen` is 0/1 or boolean, with exactly one pick per round. `features` defaults to every
         other column of numbers or categories, rewards, propensities and row numbers aside.
 
         Text is a category, and so are the columns that `categories` names: one feature `column=level` for every level

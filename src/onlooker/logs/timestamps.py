@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning
+from onlooker.base.warn import warn
 from onlooker.logs.encoding import is_text, place
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -205,7 +205,7 @@ def tell_rounds(name: str) -> None:
     message = (
         f"{name!r} numbers the rounds and is not in order: rounds are taken as they stand unless named as `order_by`"
     )
-    warnings.warn(message, RoundsOutOfOrderWarning, stacklevel=3)
+    warn(message, RoundsOutOfOrderWarning)
 
 
 def may_be_time(name: str, type: Any) -> bool:
@@ -221,7 +221,7 @@ def tell_falls(names: Sequence[str]) -> None:
     """Warn of times that nobody asked to sort by, and that are out of order."""
     for name in names:
         message = f"{name!r} looks like a time and is not in order: name it as `order_by`"
-        warnings.warn(message, TimesOutOfOrderWarning, stacklevel=3)
+        warn(message, TimesOutOfOrderWarning)
 
 
 def _times(column: Any) -> NDArray[Any] | None:
