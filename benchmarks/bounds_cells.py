@@ -17,8 +17,7 @@ from onlooker.evaluation.bounds import (
 )
 from onlooker.evaluation.metrics import agreement, predictive_regrets
 from onlooker.experiments.grid import LEARNERS, TEST_ROUNDS
-from onlooker.imitation.burn_in import power_start
-from onlooker.imitation.sweep import fit_suffixes
+from onlooker.imitation.burn_in import fit_suffixes, power_start
 from onlooker.simulation.environment import Environment
 from onlooker.simulation.play import Simulation, simulate
 

@@ -16,8 +16,7 @@ from rivals.adapters.numpy_simulate import draw
 
 from onlooker.base.defaults import L2
 from onlooker.experiments.paper import full_paper
-from onlooker.imitation.burn_in import power_start
-from onlooker.imitation.held_out import CANDIDATES
+from onlooker.imitation.burn_in import CANDIDATES, power_start
 
 D, K, N = 50, 200, 10_000
 

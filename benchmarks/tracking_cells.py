@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import OnlookerWarning
-from onlooker.base.p_values import normal_reach
+from onlooker.base.numerics import normal_reach
 from onlooker.evaluation.metrics import direction_error
 from onlooker.experiments import grid as setting
 from onlooker.logs.log import BanditLog

@@ -13,10 +13,9 @@ from onlooker.experiments.paper_figures import PaperFigure
 from onlooker.experiments.paper_page import paper_page
 from onlooker.report.log_findings import analyse
 from onlooker.report.log_page import Input, Source, page_of
-from onlooker.report.page import Page, Section
+from onlooker.report.page import Column, Page, Section, Table
 from onlooker.report.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, comparison_charts, to_svg
 from onlooker.report.plots.style import one_line
-from onlooker.report.table import Column, Table
 
 ROUNDS, ARMS = 240, 3
 

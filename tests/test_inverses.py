@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
-from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature, inverse
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, inverse
 from onlooker.diagnosis.preference import find_preference
 from onlooker.logs.log import BanditLog
 

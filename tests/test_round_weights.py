@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError, OnlookerWarning
-from onlooker.imitation.burn_in import PowerRule
-from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.burn_in import HeldOut, PowerRule
 from onlooker.imitation.objective import Windows
-from onlooker.imitation.round_weights import after, split
+from onlooker.imitation.softmax import after, split
 from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation
 

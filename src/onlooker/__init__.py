@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from onlooker.formats import scan_log as scan_log
     from onlooker.formats import write_log as write_log
     from onlooker.formats.obp import read_obp as read_obp
+    from onlooker.imitation.burn_in import BurnInSweep as BurnInSweep
     from onlooker.imitation.burn_in import FixedStart as FixedStart
     from onlooker.imitation.burn_in import Fraction as Fraction
+    from onlooker.imitation.burn_in import HeldOut as HeldOut
     from onlooker.imitation.burn_in import PowerRule as PowerRule
-    from onlooker.imitation.held_out import HeldOut as HeldOut
+    from onlooker.imitation.burn_in import burn_in_sweep as burn_in_sweep
     from onlooker.imitation.score_models import Linear as Linear
     from onlooker.imitation.score_models import Products as Products
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
-    from onlooker.imitation.sweep import BurnInSweep as BurnInSweep
-    from onlooker.imitation.sweep import burn_in_sweep as burn_in_sweep
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
     from onlooker.observers import IBCB as IBCB
@@ -75,10 +75,8 @@ _HOMES = {
     "evaluation.metrics": ("agreement", "direction_error", "predictive_regret"),
     "formats": ("LogScan", "read_log", "read_logs", "scan_log", "write_log"),
     "formats.obp": ("read_obp",),
-    "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule"),
-    "imitation.held_out": ("HeldOut",),
+    "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
-    "imitation.sweep": ("BurnInSweep", "burn_in_sweep"),
     "logs.log": ("BanditLog",),
     "logs.policy": ("LinearPolicy",),
     "observers": (

@@ -5,7 +5,7 @@ import pytest
 import solver_constants
 
 from onlooker import BanditLog
-from onlooker.base.linear_algebra import inverse
+from onlooker.base.numerics import inverse
 from onlooker.imitation.newton import TOLERANCE, minimise
 from onlooker.imitation.softmax import SoftmaxObjective
 

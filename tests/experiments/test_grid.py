@@ -10,8 +10,7 @@ import pytest
 
 from onlooker.evaluation.metrics import direction_error, predictive_regret
 from onlooker.experiments.grid import COLUMNS, TEST_ROUNDS, Grid, run_grid
-from onlooker.imitation.burn_in import power_start
-from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.burn_in import HeldOut, power_start
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.observers import SuffixImitation

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from onlooker import read_log, scan_log
-from onlooker.formats import parquet_headers
+from onlooker.formats import parquet_size as parquet_headers
 
 WIDE = 5_000
 """Columns; in time that grows with their square, reading them once took more than a minute."""

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
-from onlooker.imitation.burn_in import FixedStart, Fraction, PowerRule, power_start
-from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.burn_in import FixedStart, Fraction, HeldOut, PowerRule, power_start
 from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation, as_burn_in
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from onlooker.imitation.covariance import model_covariance, sandwich_covariance
 from onlooker.imitation.newton import minimise
+from onlooker.imitation.objective import model_covariance, sandwich_covariance
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation

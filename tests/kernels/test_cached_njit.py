@@ -14,7 +14,7 @@ import pytest
 from numba.core import caching
 
 from onlooker.base.errors import InputError
-from onlooker.base.preparation import preparation
+from onlooker.base.threads import preparation
 from onlooker.kernels import cached_njit as module
 from onlooker.kernels.cached_njit import KernelFiles, cached_njit, sources
 

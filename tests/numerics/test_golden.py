@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlooker import OnlookerWarning, SuffixImitation, burn_in_sweep
-from onlooker.imitation.sweep import SWEEP_TOLERANCE
+from onlooker.imitation.burn_in import SWEEP_TOLERANCE
 
 
 def answers(name):

@@ -10,7 +10,7 @@ import pytest
 from onlooker.base.errors import InputError
 from onlooker.cli.fit import fit
 from onlooker.evaluation.metrics import direction_error
-from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.burn_in import HeldOut
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
 from onlooker.simulation.environment import Environment

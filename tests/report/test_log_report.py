@@ -22,7 +22,7 @@ from onlooker import (
     write_report,
 )
 from onlooker.formats.opening import open_log
-from onlooker.imitation.held_out import HeldOut
+from onlooker.imitation.burn_in import HeldOut
 from onlooker.report.log_findings import analyse
 from onlooker.report.log_page import Input, Source, page_of
 from onlooker.report.log_sections import DRAWN

@@ -7,10 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from onlooker.report.page import Page, Section, render
+from onlooker.report.page import Column, Page, Section, Table, render
 from onlooker.report.plots import Chart, Mark, Series, burn_in_curves
 from onlooker.report.plots.style import DARK
-from onlooker.report.table import Column, Table
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
+from onlooker.report.page import MISSING, Column, Table
 from onlooker.report.plots import Chart, Level, Mark, Series
-from onlooker.report.table import MISSING, Column, Table
 
 
 def test_cells_are_written_by_their_columns():

@@ -1,10 +1,12 @@
-"""Text of other people's data, made safe to show: in a message, on a terminal, on a page or in JSON."""
+"""Text to show: other people's made safe, messages in one line, tables as lines."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
+from collections.abc import Sequence
 
 KEPT = "\n\t\u200c\u200d"
 """Letters that are not printable, and are left alone all the same."""
@@ -70,3 +72,32 @@ def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -
 def shown(path: str | os.PathLike[str]) -> str:
     """A path as a message names it: as it is, but for letters that would break the line or command a terminal."""
     return safe(os.fspath(path)).replace("\n", "?").replace("\t", "?")
+
+
+def text_table(rows: Sequence[Sequence[str]], layout: str, *, rule: bool = False) -> list[str]:
+    """Lay out cells under each other, one line a row; a `rule` is a line of dashes below the first.
+
+    `layout` has a `<` (left) or `>` (right) for each column, with its least width, and between them what separates
+    columns. A column is as wide as its longest cell needs.
+
+    Examples
+    --------
+    >>> for line in text_table([["observer", "error"], ["naive", "0.0761"]], "<  >", rule=True):
+    ...     print(line)
+    observer   error
+    --------  ------
+    naive     0.0761
+    >>> text_table([["price", "1.5", "[1, 2]"]], "<7 >6   <")
+    ['price      1.5   [1, 2]']
+    """
+    sides, least = zip(*re.findall(r"([<>])(\d*)", layout), strict=True)
+    gaps = [*re.split(r"[<>]\d*", layout)[1:-1], ""]
+    needed = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    widths = [max(int(width or 0), longest) for width, longest in zip(least, needed, strict=True)]
+    ruled = [rows[0], ["-" * width for width in widths], *rows[1:]] if rule else rows
+    return [
+        "".join(
+            f"{cell:{side}{width}}{gap}" for cell, side, width, gap in zip(row, sides, widths, gaps, strict=True)
+        ).rstrip()
+        for row in ruled
+    ]

@@ -17,8 +17,8 @@ import click
 
 from onlooker.base.errors import InputError
 from onlooker.base.files import check_replaceable
-from onlooker.base.preparation import preparation
 from onlooker.base.text import json_text, safe, shown
+from onlooker.base.threads import preparation
 
 if TYPE_CHECKING:
     from onlooker.base.types import Progress

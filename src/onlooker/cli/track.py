@@ -196,7 +196,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """The answer in words, the families, the direction."""
-    from onlooker.base.text_table import text_table
+    from onlooker.base.text import text_table
     from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))

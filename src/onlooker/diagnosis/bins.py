@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlooker.base.p_values import normal_reach
+from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix
 from onlooker.diagnosis.policies import FAST, Flags, Predicted, cross_predict, imitate
 from onlooker.logs import ragged

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature
+from onlooker.base.numerics import UNIDENTIFIED, Curvature
 from onlooker.base.types import Matrix, Vector
 from onlooker.diagnosis.policies import FAST, FOLDS, LATE, imitate, predict
 from onlooker.diagnosis.settling import MATERIAL

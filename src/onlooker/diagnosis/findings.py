@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.base.p_values import normal_reach
+from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Index
 from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
 from onlooker.diagnosis.change import Change, find_change

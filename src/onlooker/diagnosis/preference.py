@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature
-from onlooker.base.p_values import chi_square_p
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
 from onlooker.base.types import Matrix
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog

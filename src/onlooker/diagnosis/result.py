@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from onlooker.base.text_table import text_table
+from onlooker.base.text import text_table
 from onlooker.diagnosis.bins import Bin, Estimate
 
 SMALLEST = 1e-100

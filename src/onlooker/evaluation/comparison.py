@@ -13,12 +13,12 @@ import numpy as np
 
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.preparation import preparation
-from onlooker.base.text_table import text_table
+from onlooker.base.text import text_table
+from onlooker.base.threads import preparation
 from onlooker.base.types import Progress, Vector
 from onlooker.evaluation.metrics import agreement, direction_error, predictive_regret
 from onlooker.evaluation.peak_memory import Peak, peak_memory
-from onlooker.imitation.sweep import BurnInSweep
+from onlooker.imitation.burn_in import BurnInSweep
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts_summary import check_room
 from onlooker.logs.policy import LinearPolicy, Policy

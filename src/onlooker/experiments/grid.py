@@ -17,9 +17,7 @@ from onlooker.base.errors import OnlookerWarning
 from onlooker.base.types import Matrix
 from onlooker.evaluation.metrics import direction_error, predictive_regrets
 from onlooker.experiments.runner import Task, TaskProgress, run_tasks
-from onlooker.imitation.burn_in import power_start
-from onlooker.imitation.held_out import HeldOut
-from onlooker.imitation.sweep import DEFAULT_ALPHAS, fit_suffixes
+from onlooker.imitation.burn_in import DEFAULT_ALPHAS, HeldOut, fit_suffixes, power_start
 from onlooker.logs.log import BanditLog
 from onlooker.observers import Observer
 from onlooker.simulation.environment import Environment

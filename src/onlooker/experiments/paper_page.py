@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from onlooker.experiments.claims import Claim, number, tally
 from onlooker.experiments.paper_figures import PaperFigure
-from onlooker.report.page import Page, Section
-from onlooker.report.table import Column, Table
+from onlooker.report.page import Column, Page, Section, Table
 
 _MARKS = {"holds": "\u2713 holds", "does not hold": "\u2717 does not hold", "inconclusive": "? inconclusive"}
 

@@ -9,8 +9,7 @@ from onlooker.base.memory_limit import check_memory
 from onlooker.formats import long
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_lists import open_parquet
-from onlooker.formats.parquet_headers import Footer
-from onlooker.formats.parquet_size import check_size, text_entries
+from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns, feature_columns, time_columns
 from onlooker.logs.frames import tell_times

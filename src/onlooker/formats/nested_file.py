@@ -16,8 +16,7 @@ from onlooker.base.types import Ids
 from onlooker.formats import nested_lists as lists
 from onlooker.formats.format import arrow_errors
 from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, assemble, open_parquet
-from onlooker.formats.parquet_headers import Footer
-from onlooker.formats.parquet_size import check_size, text_entries
+from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import check_columns, check_once
 from onlooker.logs.log import BanditLog

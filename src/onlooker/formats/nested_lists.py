@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Ids, Index
-from onlooker.formats.parquet_headers import Footer
+from onlooker.formats.parquet_size import Footer
 from onlooker.logs.categories import Encoded
 from onlooker.logs.columns import check_plain
 from onlooker.logs.encoding import is_number

@@ -22,7 +22,7 @@ from onlooker.formats.format import Format, Stretch, arrow_errors, named, split_
 from onlooker.formats.long import id_array
 from onlooker.formats.nested_file import NestedFile, metadata_of
 from onlooker.formats.nested_lists import NestedColumns, Rounds
-from onlooker.formats.parquet_headers import Footer
+from onlooker.formats.parquet_size import Footer
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.categories import Encoded, Encoding
 from onlooker.logs.log import BanditLog

@@ -18,9 +18,9 @@ from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile
-from onlooker.logs.checks import as_names
 from onlooker.logs.columns import check_columns
 from onlooker.logs.log import BanditLog
+from onlooker.logs.ragged import as_names
 
 _IDS = ("round_ids", "arm_ids", "feature_names")
 """What `write` adds to the arrays that obp knows."""

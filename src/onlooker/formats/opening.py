@@ -114,6 +114,8 @@ def _found(source: object) -> Iterator[tuple[Format, Any]]:
 
 
 def _as_source(source: object) -> Source | None:
+    if isinstance(source, str | os.PathLike):
+        return None
     return next((one for one in (take(source) for take in SOURCES) if one is not None), None)
 
 

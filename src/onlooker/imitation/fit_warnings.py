@@ -19,9 +19,7 @@ from onlooker.base.errors import (
     SeparableDataWarning,
     TooFewRoundsWarning,
 )
-from onlooker.base.line_search import largest
-from onlooker.base.linear_algebra import UNIDENTIFIED, Curvature, inverse, inverse_square_root
-from onlooker.base.p_values import chi_square_p
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p, inverse, inverse_square_root, largest
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.objective import Objective

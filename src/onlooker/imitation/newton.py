@@ -9,8 +9,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from onlooker.base.line_search import backtrack, largest
-from onlooker.base.linear_algebra import inverse
+from onlooker.base.numerics import backtrack, inverse, largest
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.objective import FINE, ROUGH, CurvedPoint, Objective, Point
 

@@ -18,7 +18,7 @@ from numba.core.serialize import dumps
 
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_bytes
-from onlooker.base.preparation import preparation
+from onlooker.base.threads import preparation
 
 _DIGEST = hashlib.sha256().digest_size
 F = TypeVar("F", bound=Callable[..., Any])

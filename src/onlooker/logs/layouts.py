@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.logs.checks import as_features
+from onlooker.logs.ragged import as_features
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

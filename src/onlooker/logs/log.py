@@ -13,9 +13,9 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoded, as_categories
-from onlooker.logs.checks import as_ids, as_index, as_names, check_finite, check_rounds
 from onlooker.logs.frames import LogArrays
 from onlooker.logs.layouts import Layout, as_rows
+from onlooker.logs.ragged import as_ids, as_index, as_names, check_finite, check_rounds
 
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "times", "categories")
 

@@ -17,12 +17,12 @@ from onlooker.base.text import one_line, shown
 from onlooker.base.types import Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories, Encoding, as_categories
-from onlooker.logs.checks import as_names
 from onlooker.logs.encoding import feature_rows
 from onlooker.logs.frames import arrow_table
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
+from onlooker.logs.ragged import as_names
 
 SCHEMA = "onlooker.policy/1"
 """Written into every saved policy; a file with another one is refused."""

@@ -1,13 +1,19 @@
-"""Arithmetic on ragged rows: values laid end to end, `offsets` marking where each round begins.
+"""Ragged rows: values laid end to end, `offsets` marking where each round begins. Their checks and their arithmetic.
 
 Rounds are never empty, which is what lets `reduceat` be used throughout.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from onlooker.base.types import Index, Vector
+from onlooker.base.checks import counted
+from onlooker.base.errors import InputError
+from onlooker.base.types import Features, Ids, Index, Vector
 
 BLOCK_VALUES = 1 << 18
 """How many feature values a block holds: 2 MB as float64, so that it stays in cache."""
@@ -63,3 +69,104 @@ def softmax(values: Vector, offsets: Index) -> Vector:
     weights = np.exp(values - np.repeat(np.maximum.reduceat(values, starts), sizes))
     probabilities: Vector = weights / np.repeat(np.add.reduceat(weights, starts), sizes)
     return probabilities
+
+
+def as_features(features: ArrayLike) -> Features:
+    """One row per offered arm, float32 or float64, laid out row by row."""
+    try:
+        array = np.asarray(features)
+    except ValueError as error:
+        raise InputError("features has rows of different lengths: every arm needs the same features") from error
+    if array.ndim != 2:
+        raise InputError(f"features has shape {array.shape}: pass one row per offered arm, shape (rows, features)")
+    if array.shape[1] == 0:
+        raise InputError("features has no columns: nothing describes the arms")
+    if array.dtype in (np.float32, np.float64):
+        return np.ascontiguousarray(array)
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
+        raise InputError(f"features has dtype {array.dtype}: pass real numbers")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def as_index(values: ArrayLike, name: str) -> Index:
+    """Whole numbers in one dimension, as a copy."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"{name} has shape {array.shape}: pass one dimension")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name} has dtype {array.dtype}: pass whole numbers")
+    # A copy: the kernels trust these, so nobody else may hold them.
+    return np.array(array, dtype=np.int64)
+
+
+def as_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
+    """Feature names as a tuple: strings, one per feature, all different."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise InputError("feature_names must be a sequence of strings")
+    if len(names) != n_features:
+        raise InputError(f"feature_names has {len(names)} names for {n_features} features")
+    if len(set(names)) != len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputError(f"feature_names has {twice!r} twice: names must differ")
+    check_encodable(names, "feature_names")
+    return tuple(str(name) for name in names)
+
+
+def check_encodable(texts: Iterable[str], name: str) -> None:
+    """Refuse text with half of a letter (a lone surrogate), which no file can hold."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{name} has {text[:60]!a}, which is no proper text: rename it") from error
+
+
+def as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:
+    """Ids, kept as they are, as many as are needed."""
+    if ids is None:
+        return None
+    array = np.asarray(ids)
+    if array.shape != (size,):
+        raise InputError(f"{name} has shape {array.shape}, but {size} ids are needed")
+    return array
+
+
+def check_rounds(n_rows: int, offsets: Index, chosen: Index) -> None:
+    """Every round offers an arm, and picks one that it offers."""
+    if len(offsets) != len(chosen) + 1:
+        raise InputError(f"offsets has {len(offsets)} entries for {len(chosen)} rounds: pass one more than rounds")
+    if offsets[0] != 0 or offsets[-1] != n_rows:
+        raise InputError(f"offsets runs from {offsets[0]} to {offsets[-1]}, but must run from 0 to {n_rows} rows")
+    # Compared, not subtracted: sizes of absurd offsets would overflow and look positive.
+    empty = np.flatnonzero(offsets[1:] <= offsets[:-1])
+    if len(empty):
+        raise InputError(f"round {empty[0]} offers no arm: leave such rounds out")
+    sizes = np.diff(offsets)
+    wrong = np.flatnonzero((chosen < 0) | (chosen >= sizes))
+    if len(wrong):
+        t = int(wrong[0])
+        raise InputError(
+            f"round {t} picks position {chosen[t]}, but offers {counted(int(sizes[t]), 'arm')} (positions count from 0)"
+        )
+
+
+def check_finite(features: Features, offsets: Index, feature_names: tuple[str, ...] | None) -> None:
+    """No feature is missing or infinite."""
+    for start, stop in blocks(offsets, features.shape[1]):
+        first = int(offsets[start])
+        block = features[first : offsets[stop]]
+        # A sum is finite only if every term is, and needs no second array; overflow falls through to the exact test.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(block.sum()):
+                continue
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = int(bad[0][0]) + first, int(bad[0][1])
+            t = int(np.searchsorted(offsets, row, side="right")) - 1
+            name = repr(feature_names[column]) if feature_names else str(column)
+            raise InputError(
+                f"round {t}, arm {row - offsets[t]}, feature {name} is {features[row, column]}: "
+                "fill missing values in or leave the round out"
+            )

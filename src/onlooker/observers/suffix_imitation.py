@@ -11,25 +11,21 @@ from numpy.typing import ArrayLike
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
-from onlooker.base.linear_algebra import inverse
 from onlooker.base.memory_limit import FITTING
+from onlooker.base.numerics import inverse
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, LengthRule, PowerRule
-from onlooker.imitation.covariance import model_covariance, sandwich_covariance, window_width
+from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
 from onlooker.imitation.fit_warnings import check_fit, likelihood_ratio
-from onlooker.imitation.held_out import HeldOut
 from onlooker.imitation.newton import Fit, minimise_and_look
-from onlooker.imitation.objective import CurvedPoint, Objective
+from onlooker.imitation.objective import CurvedPoint, Objective, model_covariance, sandwich_covariance, window_width
 from onlooker.imitation.out_of_core import PartedObjective
-from onlooker.imitation.round_weights import after, as_weights, not_whole
 from onlooker.imitation.score_models import LINEAR, ScoreModel
-from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room, summarise_parts
-from onlooker.observers.base import Observer
-from onlooker.observers.summary import NO_INTERVALS, Summary, coefficients
+from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
 
 
 def suffix_objective(

@@ -33,14 +33,13 @@ from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room
 from onlooker.logs.policy import LinearPolicy
-from onlooker.observers.base import Observer
-from onlooker.observers.summary import coefficients
+from onlooker.observers.base import Observer, coefficients
 from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
 from onlooker.observers.tracking.seen import Seen
-from onlooker.observers.tracking.units import in_units
+from onlooker.observers.tracking.variation import in_units
 from onlooker.observers.tracking_summary import Family, TrackingSummary
 
 SCHEMA = "onlooker.tracking/2"

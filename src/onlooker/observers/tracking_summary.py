@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.summary import Coefficient, coefficients_table
+from onlooker.observers.base import Coefficient, coefficients_table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ from onlooker.base.errors import OnlookerWarning
 from onlooker.diagnosis import Diagnosis, Estimate, diagnose
 from onlooker.diagnosis.bins import proportion
 from onlooker.evaluation.study import Watch
-from onlooker.imitation.held_out import HeldOut, HeldOutCurve
+from onlooker.imitation.burn_in import HeldOut, HeldOutCurve
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
-from onlooker.observers.summary import about_shrinkage
+from onlooker.observers.base import about_shrinkage
 
 STRETCHES, LEAST_STRETCH = 20, 50
 """Agreement is given for so many parts of the log at most, of so many rounds with a choice at least."""

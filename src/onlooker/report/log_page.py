@@ -21,9 +21,8 @@ from onlooker.evaluation.study import Watch
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
 from onlooker.report.log_sections import by_size, sections_of, terms_section, using_section
-from onlooker.report.page import Page, Section, render
+from onlooker.report.page import Column, Page, Section, Table, render
 from onlooker.report.plots.style import ends_of
-from onlooker.report.table import Column, Table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,13 @@ import numpy as np
 from onlooker.base.checks import counted
 from onlooker.diagnosis import Test
 from onlooker.diagnosis.result import p_words
-from onlooker.imitation.held_out import TOLERANCE, HeldOutCurve
+from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
 from onlooker.logs.categories import Encoding
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import Coefficient
 from onlooker.report.log_findings import LogAnalysis
-from onlooker.report.page import Section
+from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, IntervalChart, Level, Mark, Series, diagnosis_charts
-from onlooker.report.table import Column, Table
 from onlooker.report.tracking_page import tracking_section
 
 DRAWN = 30

@@ -4,12 +4,138 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
+
+from onlooker.base.errors import InputError
 from onlooker.report.plots import AnyChart, to_svg
 from onlooker.report.plots.style import DARK, LIGHT, one_line, showable
-from onlooker.report.table import Table
+
+Cell = str | float | bool | None
+
+MISSING = "\u2013"
+"""Written where there is no value."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Heading of a column, and how its cells are written."""
+
+    title: str
+    """Heading."""
+    format: str | None = None
+    """Python's format for the numbers, such as ".4f"; None: four digits, whole numbers in full."""
+    align: Literal["left", "right"] = "left"
+    """Right for numbers, so that their digits stand under each other."""
+    wrap: bool = False
+    """For sentences: broken into lines, where other cells stay on one."""
+
+    def __post_init__(self) -> None:
+        if self.align not in {"left", "right"}:
+            raise InputError(f"column {self.title!r}: align {self.align!r} is not known: pass 'left' or 'right'")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns and rows, checked to fit each other.
+
+    Examples
+    --------
+    >>> table = Table(
+    ...     columns=(Column("observer"), Column("burn-in", align="right"), Column("error", ".3f", align="right")),
+    ...     rows=(("naive", 0, 0.0761), ("rule", 3981, 0.0603), ("learner", None, 0.0518)),
+    ...     highlight=1,
+    ... )
+    >>> table.text()[1]
+    ('rule', '3,981', '0.060')
+    >>> table.text()[2] == ("learner", MISSING, "0.052")
+    True
+    """
+
+    columns: tuple[Column, ...]
+    """At least one."""
+    rows: tuple[tuple[Cell, ...], ...]
+    """As many cells each as there are columns; None or NaN where there is no value."""
+    caption: str = ""
+    """What the table shows."""
+    highlight: int | None = None
+    """The row to point out, counted from 0."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "rows", tuple(tuple(map(_plain, row)) for row in self.rows))
+        if not self.columns:
+            raise InputError("a table needs at least one column")
+        for number, row in enumerate(self.rows):
+            if len(row) != len(self.columns):
+                raise InputError(f"row {number} has {len(row)} cells for {len(self.columns)} columns")
+        if self.highlight is not None and not 0 <= self.highlight < len(self.rows):
+            raise InputError(f"row {self.highlight} cannot be highlighted: the table has {len(self.rows)} rows")
+        # An unfit format is found here, where it was given, rather than when the page is rendered.
+        self.text()
+
+    @classmethod
+    def of(cls, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
+        """Make a table of which columns of numbers are aligned right."""
+        kept = tuple(tuple(map(_plain, row)) for row in rows)
+        numeric = [all(not isinstance(row[i], str) for row in kept if i < len(row)) for i in range(len(titles))]
+        columns = (
+            Column(title, align="right" if number else "left") for title, number in zip(titles, numeric, strict=True)
+        )
+        return cls(tuple(columns), kept)
+
+    @classmethod
+    def behind(cls, chart: AnyChart) -> Table:
+        """Take the numbers that a chart draws."""
+        return cls.of(*chart.rows())
+
+    def text(self) -> tuple[tuple[str, ...], ...]:
+        """Write every cell."""
+        return tuple(tuple(map(_write, row, self.columns)) for row in self.rows)
+
+
+def _plain(cell: Cell) -> Cell:
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _write(cell: Cell, column: Column) -> str:
+    if cell is None:
+        return MISSING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, str):
+        return cell
+    if math.isnan(cell):
+        return MISSING
+    if column.format is None:
+        return _number(cell)
+    try:
+        return format(cell, column.format)
+    except ValueError as error:
+        raise InputError(
+            f"column {column.title!r}: {cell!r} cannot be written as {column.format!r} ({error})"
+        ) from error
+
+
+def _number(value: float) -> str:
+    """Four digits, and no exponent where a reader can do without.
+
+    Examples
+    --------
+    >>> [_number(value) for value in (3981, 0.05, 0.000984321, 1234.5678, 0.0, 2.5e-9, float("inf"))]
+    ['3,981', '0.05', '0.0009843', '1,235', '0', '2.5e-09', 'inf']
+    """
+    if isinstance(value, int):
+        return f"{value:,}"
+    if value == 0 or not math.isfinite(value) or not 1e-5 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    text = f"{value:,.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +187,7 @@ def render(page: Page) -> str:
     Examples
     --------
     >>> from onlooker.report.plots import burn_in_curves
-    >>> from onlooker.report.table import Column, Table
+    >>> from onlooker.report.page import Column, Table
     >>> charts = burn_in_curves(
     ...     [0.0, 0.5, 0.9, 1.0],
     ...     [0.076, 0.075, 0.060, 0.9],

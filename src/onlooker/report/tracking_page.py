@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from onlooker.observers import TrackingObserver
 from onlooker.observers.tracking_summary import CONSTANTS, TrackingSummary
-from onlooker.report.page import Section
+from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots.tracking import tracking_charts
-from onlooker.report.table import Column, Table
 
 _ABOUT = (
     "Every round was used: the observer follows the learner's estimate from pick to pick. Constants are in units of "

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.errors import InputError
-from onlooker.base.linear_algebra import largest_eigenvalue
+from onlooker.base.numerics import largest_eigenvalue
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.simulation.environment import Contexts
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from onlooker import TS, UCB, BanditLog, InputError, Lapse, Softmax, SuffixImitation, TrackingObserver, direction_error
 from onlooker.base.errors import OnlookerWarning, RepeatedRoundsWarning
 from onlooker.logs.categories import Growing
-from onlooker.observers.tracking.identification import Identification
-from onlooker.observers.tracking.variation import unidentified, within_rounds
+from onlooker.observers.tracking.variation import Identification, unidentified, within_rounds
 
 KNOWN = {"UCB": UCB(1.0), "TS": TS(5.0), "Lapse": Lapse(0.05)}
 """Learners, by what they explore with in units of the reward noise."""

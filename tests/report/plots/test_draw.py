@@ -12,7 +12,7 @@ import pytest
 
 from onlooker.base.errors import InputError
 from onlooker.report.plots import Chart, Level, Mark, Series, to_png, to_svg
-from onlooker.report.plots.marks import spread
+from onlooker.report.plots.axes import spread
 from onlooker.report.plots.style import DARK, LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,8 +9,7 @@ from functools import reduce
 import numpy as np
 
 from onlooker.base.errors import ConvergenceWarning
-from onlooker.base.line_search import falls, largest, rounding
-from onlooker.base.linear_algebra import inverse
+from onlooker.base.numerics import falls, inverse, largest, rounding
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.newton import CAUTION
 from onlooker.imitation.objective import FAIR

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.base.linear_algebra import Curvature
+from onlooker.base.numerics import Curvature
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.softmax import SoftmaxObjective

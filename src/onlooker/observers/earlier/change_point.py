@@ -9,9 +9,9 @@ import numpy as np
 from onlooker.base.checks import as_number
 from onlooker.base.defaults import L2
 from onlooker.base.types import Index
+from onlooker.imitation.burn_in import fit_suffixes
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.imitation.sweep import fit_suffixes
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Observer

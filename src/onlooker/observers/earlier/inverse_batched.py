@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.line_search import backtrack
+from onlooker.base.numerics import backtrack
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Vector
 from onlooker.logs import ragged

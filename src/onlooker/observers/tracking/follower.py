@@ -12,12 +12,12 @@ import numpy as np
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
-from onlooker.base.linear_algebra import largest_eigenvalue
+from onlooker.base.numerics import largest_eigenvalue
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.exploration import Assumption
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
-from onlooker.observers.tracking.units import Sizes, feature_sizes, in_units
+from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
 
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Belief

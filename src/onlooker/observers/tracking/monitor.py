@@ -20,11 +20,17 @@ from onlooker.base.types import Progress
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.follower import Follower, finite_like
-from onlooker.observers.tracking.identification import Identification
 from onlooker.observers.tracking.path import as_checkpoints
 from onlooker.observers.tracking.tuning import Tuned, mean_square, tune
-from onlooker.observers.tracking.units import Sizes, as_flags, in_units, own_units
-from onlooker.observers.tracking.variation import uniform_p_value, within_rounds
+from onlooker.observers.tracking.variation import (
+    Identification,
+    Sizes,
+    as_flags,
+    in_units,
+    own_units,
+    uniform_p_value,
+    within_rounds,
+)
 
 DECIDING = 2000
 """Rounds that decide."""

@@ -216,7 +216,7 @@ def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Fig
     """Give the drawn figure, under the settings that saving it needs too."""
     from matplotlib.figure import Figure
 
-    from onlooker.report.plots.marks import draw_marks
+    from onlooker.report.plots.axes import draw_marks
 
     with looks():
         figure = Figure(figsize=(WIDTH * len(row), max(map(_height, row))), dpi=dpi, layout="constrained")

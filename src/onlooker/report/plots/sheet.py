@@ -74,8 +74,7 @@ def sheet_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str], *, 
 def _drawn(charts: tuple[Chart, ...], *, columns: int, dpi: int) -> Iterator[Figure]:
     from matplotlib.figure import Figure
 
-    from onlooker.report.plots.axes import draw_data
-    from onlooker.report.plots.marks import draw_marks
+    from onlooker.report.plots.axes import draw_data, draw_marks
 
     labels = _shared_labels(charts)
     columns = min(columns, len(charts))

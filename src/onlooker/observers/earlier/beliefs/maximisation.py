@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.base.linear_algebra import inverse
+from onlooker.base.numerics import inverse
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.observers.earlier.beliefs.sampler import BeliefSampler
 

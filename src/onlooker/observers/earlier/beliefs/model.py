@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from onlooker.base.linear_algebra import inverse
+from onlooker.base.numerics import inverse
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.log import BanditLog
 
