@@ -13,6 +13,7 @@ from onlooker import (
     Environment,
     LinearPolicy,
     LinTS,
+    LinUCB,
     TrackingObserver,
     UniformRandom,
     read_log,
@@ -288,3 +289,57 @@ def test_formats_without_an_encoding_of_another_go_on_too(run, tmp_path):
         ran = run("track", tmp_path / f"{day}.npz", "--state", state, "--cross")
         assert ran.code == 0, ran.err
     assert TrackingObserver.load(state).n_rounds_ == 120
+
+
+@pytest.mark.parametrize("kind", ["vw", "dsjson"])
+def test_a_feature_that_a_later_file_names_first_is_followed(run, tmp_path, kind):
+    """Rows of such files name their features: one that was not named before was 0."""
+    log = simulate(Environment(3, 4, seed=2), LinUCB(), 700, seed=2).log
+    features = log.features.astype(np.float64)
+    features[: log.offsets[400], 2] = 0.0
+    whole = BanditLog(features, log.offsets, log.chosen, feature_names=["f^x", "f^y", "f^z"])
+    early = whole[:300].with_features(whole[:300].features[:, :2], ["f^x", "f^y"])
+    state, other = tmp_path / "state.json", tmp_path / "other.json"
+    write_log(early, tmp_path / f"first.{kind}")
+    write_log(whole[300:], tmp_path / f"second.{kind}")
+    for name in ("first", "second"):
+        assert run("track", tmp_path / f"{name}.{kind}", "--state", state).code == 0
+    followed = TrackingObserver.load(state)
+    assert (followed.policy_.feature_names, followed.n_rounds_) == (("f^x", "f^y", "f^z"), 700)
+    write_log(whole, tmp_path / f"whole.{kind}")
+    assert run("track", tmp_path / f"whole.{kind}", "--state", other).code == 0
+    np.testing.assert_allclose(followed.theta_, TrackingObserver.load(other).theta_, rtol=0.05, atol=0.02)
+
+
+def test_a_column_that_a_later_table_brings_is_reported(run, tmp_path):
+    log = simulate(Environment(2, 3), LinUCB(), 400).log
+    named = BanditLog(log.features, log.offsets, log.chosen, feature_names=["a", "b"], round_ids=np.arange(400))
+    more = named[200:].with_features(np.hstack([named[200:].features, named[200:].features[:, :1]]), ["a", "b", "z"])
+    write_log(named[:200], tmp_path / "first.csv")
+    write_log(more, tmp_path / "second.csv")
+    assert run("track", tmp_path / "first.csv", "--state", tmp_path / "s.json").code == 0
+    ran = run("track", tmp_path / "second.csv", "--state", tmp_path / "s.json")
+    assert ran.code == 0
+    assert "ignored, as the rounds before did not have them: 'z'" in ran.out
+
+
+def test_ids_in_another_spelling_are_the_same_rounds(run, tmp_path):
+    log = simulate(Environment(2, 3), LinUCB(), 300).log
+    for name, ids in {
+        "a": np.arange(300),
+        "b": [f"{t}.0" for t in range(300)],
+        "c": [f"{t:05d}" for t in range(300)],
+    }.items():
+        write_log(BanditLog(log.features, log.offsets, log.chosen, round_ids=np.array(ids)), tmp_path / f"{name}.csv")
+    for name in "abc":
+        assert run("track", tmp_path / f"{name}.csv", "--state", tmp_path / "s.json").code == 0
+    assert TrackingObserver.load(tmp_path / "s.json").n_rounds_ == 300
+
+
+def test_ids_of_another_kind_are_refused(run, refused, tmp_path):
+    log = simulate(Environment(2, 3), LinUCB(), 300).log
+    for name, ids in {"a": np.arange(300), "b": [f"visit {t}" for t in range(300)]}.items():
+        write_log(BanditLog(log.features, log.offsets, log.chosen, round_ids=np.array(ids)), tmp_path / f"{name}.csv")
+    assert run("track", tmp_path / "a.csv", "--state", tmp_path / "s.json").code == 0
+    line = refused("track", tmp_path / "b.csv", "--state", tmp_path / "s.json")
+    assert "of another kind (text) than those followed before (number)" in line

@@ -223,3 +223,14 @@ def test_times_that_fall_are_told_of_a_table_as_of_a_file(tmp_path):
             read_log(source)
         told.append(sorted(str(one.message) for one in caught))
     assert told[0] == told[1] == told[2] != []
+
+
+@pytest.mark.parametrize("kind", ["Categorical", "Enum"])
+def test_categories_of_polars_are_read_as_text(kind):
+    polars = pytest.importorskip("polars")
+    columns = {"round": [1, 1, 2, 2], "chosen": [1, 0, 0, 1], "c": ["x", "y", "y", "x"], "p": [1.0, 2, 3, 4]}
+    frame = polars.DataFrame(columns)
+    like = polars.Categorical if kind == "Categorical" else polars.Enum(["x", "y"])
+    log, plain = read_log(frame.with_columns(polars.col("c").cast(like))), read_log(frame)
+    assert log.feature_names == plain.feature_names == ("c=y", "p")
+    np.testing.assert_array_equal(log.features, plain.features)

@@ -20,6 +20,7 @@ from onlooker.cli.opening import like_before, open_log, open_scan, print_assumpt
 from onlooker.cli.options import FILE, LEVEL, Number, OneOf, words
 
 if TYPE_CHECKING:
+    from onlooker.logs.categories import Encoded
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
@@ -77,6 +78,8 @@ def track(
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
         opened = open_log(log, columns) if memory_limit is None else open_scan(log, columns, memory_limit)
         rounds, assumed = opened.log, opened.assumed
+        if before and opened.format.by_name:
+            _take_new(observer, rounds)
         if state is not None:
             from onlooker.base.memory_limit import STATE
             from onlooker.logs.parts_summary import check_room
@@ -110,6 +113,21 @@ def track(
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
+
+
+def _take_new(observer: TrackingObserver, rounds: Encoded) -> None:
+    """Have the features that rounds name for the first time: they were 0 before."""
+    from onlooker.logs.categories import Encoding
+
+    if observer.policy_.feature_names is None or rounds.feature_names is None:
+        return
+    kept, levels = Encoding.of(observer.policy_), rounds.categories or {}
+    known = kept.grown({column: levels[column] for column in kept.categories if column in levels})
+    new = [name for name in rounds.feature_names if name not in known.feature_names]
+    if new:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OnlookerWarning)
+            observer.add_features(new)
 
 
 def _counts(observer: TrackingObserver, before: int) -> dict[str, int]:

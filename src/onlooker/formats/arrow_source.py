@@ -46,7 +46,7 @@ class ArrowSource:
         self._given = given
         # A stream may be asked for only once: the first reader is kept.
         self._reader = _reader(given)
-        self._schema = plain_text(self._reader.schema)
+        self._schema = plain_text(_decoded_schema(self._reader.schema))
         self.names: list[str] = self._schema.names
         self._rows: int | None = None
 
@@ -96,9 +96,30 @@ class ArrowSource:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                batch = batch.select(list(names))
+                batch = _decoded(batch.select(list(names)))
                 batch = batch.cast(plain_text(batch.schema))
             yield batch
+
+
+def _decoded_schema(schema: Any) -> Any:
+    import pyarrow as pa
+
+    views = [pa.types.is_dictionary(one.type) and one.type.value_type == pa.string_view() for one in schema]
+    fields = [one.with_type(pa.string()) if view else one for one, view in zip(schema, views, strict=True)]
+    return pa.schema(fields, schema.metadata)
+
+
+def _decoded(batch: Any) -> Any:
+    """With plain values in the place of dictionaries of views (polars' categories), which Arrow cannot cast."""
+    import pyarrow as pa
+
+    columns = [
+        column.dictionary.cast(pa.string()).take(column.indices)
+        if pa.types.is_dictionary(column.type) and column.type.value_type == pa.string_view()
+        else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _reader(given: Any) -> Any:

@@ -83,6 +83,8 @@ class Format:
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
     guessed: Callable[[LogFile], list[str]] | None = None
     """What was guessed of how a file is written, in words; None where there is nothing to guess."""
+    by_name: bool = False
+    """Whether rows name their features, so that one that is not named is 0."""
     folder: bool = False
     """Whether such a log may be a folder; `recognises` is asked about every folder."""
 

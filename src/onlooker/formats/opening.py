@@ -21,6 +21,7 @@ from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
 from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
+from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import is_outcome
 from onlooker.logs.log import BanditLog
 
@@ -171,6 +172,11 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
     past = [name for name in every if is_outcome(name) and name not in used]
     if past:
         lines.append(f"ignored: {', '.join(map(repr, past))}")
+    if given.get("like") and found.columns is not None:
+        roles = {*used, "arm", *Encoding.of(given["like"]).columns}
+        new = [name for name in found.columns(file) if name not in roles and not is_outcome(name)]
+        if new:
+            lines.append(f"ignored, as the rounds before did not have them: {', '.join(map(repr, new[:6]))}")
     if log.feature_names is not None:
         # One that is left out would take no more room than saying so.
         few = 5 if len(log.feature_names) > 6 else 6

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
 from onlooker.base.types import Index, Matrix
 from onlooker.base.warn import warn
-from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids
+from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids, name_of
 from onlooker.logs import ragged
-from onlooker.logs.categories import Encoded, Encoding
+from onlooker.logs.categories import Encoded, Encoding, Growing, level_name
 from onlooker.logs.columns import check_columns
 from onlooker.logs.encoding import some
 from onlooker.logs.log import BanditLog
@@ -136,10 +136,33 @@ class SparseLog:
         if self.like is None:
             return self.arms.layout(), self.shared.layout() if self.cross else None
         known = Encoding.of(self.like)
+        if isinstance(self.like, Growing):
+            known = self._grown(known)
         if not self.cross:
             return self.arms.layout_like(known.feature_names, known.categories), None
         common, own = uncrossed(known.feature_names)
         return self.arms.layout_like(own, known.categories), self.shared.layout_like(common, {})
+
+    def _grown(self, known: Encoding) -> Encoding:
+        """With the features of the arms that are new: they were 0 in all rounds before."""
+        if self.cross:
+            _, own = uncrossed(known.feature_names)
+            kept = Encoding(tuple(own), known.categories).columns
+            new = [name for name in self.arms.columns.names() if name not in kept]
+            if new:
+                raise InputError(
+                    f"has features that the rounds before did not have: {some(new)}. Begin again with the whole log"
+                )
+            return known
+        levels: dict[str, set[str]] = {column: set() for column in known.categories}
+        for key in self.arms.columns:
+            if not isinstance(key, str) and key[0] in levels:
+                levels[key[0]].add(key[1])
+        known = known.grown(levels)
+        references = {level_name(column, all_[0]) for column, all_ in known.categories.items()}
+        names = [name_of(key) for key, number in self.arms.columns.items() if number >= 0]
+        new = sorted({*names} - {*known.feature_names} - references)
+        return Encoding((*known.feature_names, *new), known.categories)
 
 
 _TIMES = " x "

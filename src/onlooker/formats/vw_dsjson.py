@@ -254,17 +254,19 @@ def _whole(event: dict[str, Any], *names: str) -> int | None:
     return None
 
 
-FORMAT = Format(name="DSJSON", suffixes=(".dsjson",), recognises=lambda _: True, read=read, write=write)
+FORMAT = Format(name="DSJSON", suffixes=(".dsjson",), recognises=lambda _: True, read=read, write=write, by_name=True)
 GZIPPED = Format(
     name="DSJSON",
     suffixes=(".dsjson.gz",),
     recognises=lambda _: True,
     read=read,
     write=partial(write, compress=True),
+    by_name=True,
 )
 BY_CONTENT = Format(
     name="DSJSON",
     suffixes=(".json", ".jsonl", ".ndjson", ".json.gz", ".jsonl.gz", ".ndjson.gz"),
     recognises=recognises,
     read=read,
+    by_name=True,
 )

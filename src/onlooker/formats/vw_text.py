@@ -184,6 +184,7 @@ FORMAT = Format(
     recognises=lambda _: True,
     read=read,
     write=write,
+    by_name=True,
 )
 GZIPPED = Format(
     name="VW text",
@@ -191,4 +192,5 @@ GZIPPED = Format(
     recognises=lambda _: True,
     read=read,
     write=partial(write, compress=True),
+    by_name=True,
 )

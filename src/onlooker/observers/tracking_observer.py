@@ -192,6 +192,16 @@ class TrackingObserver(Observer):
         rounds, named = followed_rounds(log, monitor, before, looked, progress)
         return self._learn(monitor, self._seen.after(rounds), looked.known, named)
 
+    def add_features(self, names: Sequence[str]) -> Self:
+        """Have features more, after the others, that were 0 in all rounds so far."""
+        self._fitted()
+        if self.policy_.feature_names is None:
+            raise InputError("the features have no names: new ones cannot be told from the others")
+        monitor, kept = self._monitor.copy(), Encoding.of(self.policy_)
+        monitor.grow(len(names))
+        grown = Encoding((*kept.feature_names, *names), kept.categories)
+        return self._learn(monitor, self._seen, self.n_skipped_, grown)
+
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
 

@@ -22,6 +22,7 @@ Prints = NDArray[np.uint64]
 Key = int | float | str
 """An id or a time, as it is compared."""
 _DIGITS = re.compile(r"([0-9]+)")
+_WHOLE = re.compile(r"-?[0-9]{1,18}(\.0+)?")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,23 @@ class Run:
         return self.kind == later.kind and bool(_key(later.first) > _key(self.last))
 
 
+def as_spelt(ids: Ids | None) -> Ids | None:
+    """Ids that are whole numbers as such, however a file spells them: 5, 5.0 and "005" are the same.
+
+    Examples
+    --------
+    >>> as_spelt(np.array(["007", "8.0"])), as_spelt(np.array([7.0, 8.0])), as_spelt(np.array(["7", "b"]))
+    (array([7, 8]), array([7, 8]), array(['7', 'b'], dtype='<U1'))
+    """
+    if ids is None or not len(ids):
+        return ids
+    if ids.dtype.kind == "f" and (np.abs(ids) < 2**53).all() and (ids == np.floor(ids)).all():
+        return ids.astype(np.int64)
+    if ids.dtype.kind in "OU" and all(isinstance(one, str) and _WHOLE.fullmatch(one) for one in ids.tolist()):
+        return np.array([int(one.partition(".")[0]) for one in ids.tolist()])
+    return ids
+
+
 def older(values: Ids | None, before: Run) -> int:
     """How many values are smaller than the last one before; 0 where they do not compare.
 
@@ -78,6 +96,7 @@ def older(values: Ids | None, before: Run) -> int:
     >>> older(np.array([3, 4, 5]), Run.of(np.array([1, 5])))
     2
     """
+    values = as_spelt(values)
     if values is None or not len(values):
         return 0
     kind, keys = _keys(values)
@@ -139,14 +158,13 @@ class Rounds:
         Zeros at the end of the features do not count: a round stays the same when later ones bring new features.
         """
         contents = list(_contents(log))
-        names = (
-            None if log.round_ids is None else [str(name).encode("utf-8", "surrogatepass") for name in log.round_ids]
-        )
+        ids = as_spelt(log.round_ids)
+        names = None if ids is None else [str(name).encode("utf-8", "surrogatepass") for name in ids]
         prints = contents if names is None else map(b"\0".join, zip(contents, names, strict=True))
         return cls(
             prints=_printed(prints),
             names=None if names is None else _printed(names),
-            ids=Run.of(log.round_ids),
+            ids=Run.of(ids),
             times=Run.of(log.times),
         )
 

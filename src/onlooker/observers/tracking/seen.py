@@ -110,8 +110,13 @@ class Seen:
             ("time", self.times, rounds.times, n_older[1]),
             ("id", self.ids, rounds.ids, n_older[0]),
         ):
-            if run is None or now is None or run.kind != now.kind or run.falls or run.rises < ENOUGH:
+            if run is None or now is None or run.falls or run.rises < ENOUGH:
                 continue
+            if run.kind != now.kind:
+                raise InputError(
+                    f"the {name}s of the log are of another kind ({now.kind}) than those followed before ({run.kind}), "
+                    f"so that it is not known which rounds come again: write them as before, or {FOLLOW}"
+                )
             if below > found or (now.falls and found < len(rounds.prints)):
                 raise InputError(_out_of_order(name, run, below - found))
             # Several rounds may have the same time, so that only a later one says that a round is new.
