@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from onlooker.observers import BayesianICB as BayesianICB
     from onlooker.observers import BlockImitation as BlockImitation
     from onlooker.observers import ChangePointImitation as ChangePointImitation
+    from onlooker.observers import DynamicImitation as DynamicImitation
     from onlooker.observers import NonparametricICB as NonparametricICB
     from onlooker.observers import RankedBlocks as RankedBlocks
     from onlooker.observers import SuffixImitation as SuffixImitation
@@ -84,6 +85,7 @@ _HOMES = {
         "BayesianICB",
         "BlockImitation",
         "ChangePointImitation",
+        "DynamicImitation",
         "NonparametricICB",
         "RankedBlocks",
         "SuffixImitation",

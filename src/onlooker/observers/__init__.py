@@ -1,6 +1,7 @@
 """Observers: from a log to a policy."""
 
 from onlooker.observers.base import Coefficient, Observer, Summary
+from onlooker.observers.dynamic_imitation import DynamicImitation
 from onlooker.observers.earlier.bayesian_icb import BayesianICB
 from onlooker.observers.earlier.block_imitation import BlockImitation
 from onlooker.observers.earlier.change_point import ChangePointImitation
@@ -17,6 +18,7 @@ __all__ = [
     "BlockImitation",
     "ChangePointImitation",
     "Coefficient",
+    "DynamicImitation",
     "NonparametricICB",
     "Observer",
     "RankedBlocks",

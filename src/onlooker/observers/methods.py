@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import InputError
 from onlooker.observers.base import Observer
+from onlooker.observers.dynamic_imitation import DynamicImitation
 from onlooker.observers.earlier.bayesian_icb import BayesianICB
 from onlooker.observers.earlier.block_imitation import BlockImitation
 from onlooker.observers.earlier.change_point import ChangePointImitation
@@ -37,6 +38,7 @@ METHODS = (
     Method("rule", "suffix imitation, rule N^0.9", lambda: SuffixImitation(burn_in="rule")),
     Method("auto", "suffix imitation, auto", lambda: SuffixImitation(burn_in="auto")),
     Method("tracking", "tracking", TrackingObserver),
+    Method("dynamic", "dynamic imitation", DynamicImitation),
     Method("ibcb", "IBCB-style, hinge", IBCB),
     Method("ibcb-logit", "IBCB-style, logit", lambda: IBCB(loss="logit", alpha=0.0)),
     Method("blocks", "last of 5 blocks", BlockImitation),

@@ -1,0 +1,297 @@
+"""The filter: all members of the bank follow the log side by side, and count by how well they predicted so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onlooker.base.checks import as_number, as_whole
+from onlooker.base.documents import within
+from onlooker.base.threads import ordered_map
+from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.logs import ragged
+from onlooker.logs.log import BanditLog
+from onlooker.observers.dynamic.laws import FULL, NEVER, PRIOR, RANDOM, bank
+from onlooker.observers.dynamic.offers import Clock, rows_in_units
+
+if TYPE_CHECKING:
+    from onlooker.kernels.dynamic import Law, Member, Record
+
+GROUPS = 2
+"""Sets of members that are followed side by side; few, so that a thread's work is worth starting it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rounds as the filter takes them."""
+
+    rows: Matrix
+    picks: Matrix
+    """As the learner saw them, shape (n, d)."""
+    offsets: Index
+    chosen: Index
+    gaps: Vector
+    first: int
+    """Number of the first round in the log."""
+
+
+@dataclass(eq=False)
+class Bank:
+    """What is believed of the weights after some rounds.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, EpsilonGreedy, simulate
+    >>> from onlooker.observers.dynamic.offers import spread_units
+    >>> log = simulate(Environment(5, 20), EpsilonGreedy(0.1), n_rounds=1000).log
+    >>> bank = Bank.start(spread_units(log))
+    >>> bank.follow(log)
+    >>> bank.n_rounds, bank.evidence > bank.chance, round(bank.lapse, 1)
+    (1000, True, 0.1)
+    """
+
+    units: Vector
+    """What the features are counted in; infinity for those that never differed so far."""
+    members: list[Member]
+    weights: Vector
+    """How much each member counts for the next round, shape (M,)."""
+    totals: Vector
+    """Log-probability of all picks under each member, shape (M,)."""
+    clock: Clock = field(default_factory=Clock)
+    n_choices: int = 0
+    """Rounds that offered more than one arm."""
+    evidence: float = 0.0
+    """Log-probability of all picks, each given those before it."""
+    chance: float = 0.0
+    """The same, if every pick were random."""
+
+    @classmethod
+    def start(cls, units: Vector) -> Bank:
+        """Know nothing yet."""
+        laws = bank()
+        members = [fresh_member(len(units), law) for law in laws]
+        return cls(units, members, np.full(len(laws), 1 / len(laws)), np.zeros(len(laws)))
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds followed."""
+        return self.clock.n_rounds
+
+    def copy(self) -> Bank:
+        """One that can be moved on without moving this one."""
+        members = [copied(one) for one in self.members]
+        return Bank(
+            self.units, members, self.weights.copy(), self.totals.copy(), self.clock,
+            self.n_choices, self.evidence, self.chance,
+        )  # fmt: skip
+
+    def follow(
+        self,
+        log: BanditLog,
+        times: Vector | None = None,
+        probabilities: Vector | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take in the next rounds, and fill how probable each of their arms was, given the picks before its round."""
+        gaps, clock = self.clock.gaps(log.n_rounds, times)
+        first = self.n_rounds
+        for start, stop in ragged.blocks(log.offsets, log.n_features):
+            part = log[start:stop]
+            rows, picks, self.units = rows_in_units(part, self.units)
+            block = Block(rows, picks, part.offsets, part.chosen, gaps[start:stop], first + start)
+            mixed = self._take(block)
+            if probabilities is not None:
+                probabilities[log.offsets[start] : log.offsets[stop]] = mixed
+            if progress is not None:
+                progress(stop, log.n_rounds)
+        sizes = log.n_arms
+        self.clock = clock
+        self.n_choices += int(np.count_nonzero(sizes > 1))
+        self.chance = added(self.chance, -np.log(sizes))
+
+    def _take(self, block: Block) -> Vector:
+        """Move every member on; return the probabilities of all arms, averaged over the members."""
+        from onlooker.kernels.dynamic import mix
+
+        laws, n = bank(), len(block.chosen)
+        logs, arms = np.empty((len(laws), n)), np.empty((len(laws), len(block.rows)))
+        anchors = np.empty((n, len(self.units) + 1))
+        none = no_record(len(self.units))
+        run(laws[0], self.members[0], block, none.means, none._replace(means=anchors), arms[0], logs[0])
+
+        def group(which: range) -> None:
+            for m in which:
+                run(laws[m], self.members[m], block, anchors, none, arms[m], logs[m])
+
+        for _ in ordered_map(group, [range(1 + start, len(laws), GROUPS) for start in range(GROUPS)]):
+            pass
+        mixed, total = np.empty(len(block.rows)), np.empty(n)
+        mix(logs, arms, block.offsets, block.first, self.weights, mixed, total)
+        self.totals = np.add.accumulate(np.column_stack([self.totals, logs]), axis=1)[:, -1].copy()
+        self.evidence = added(self.evidence, total)
+        return mixed
+
+    def predict(self, log: BanditLog, places: Index) -> Vector:
+        """Probability of every arm of these rounds as the learner's next pick; `places` has the log's features."""
+        from onlooker.kernels.dynamic import probabilities_diagonal, probabilities_full
+
+        rows, _, _ = rows_in_units(log, self.units[places])
+        total, found = np.zeros(len(rows)), np.empty(len(rows))
+        anchor, order = self.members[0].mean, np.append(places, len(places))
+        for law, member, weight in zip(bank(), self.members, self.weights.tolist(), strict=True):
+            ahead = copied(member)
+            step(law, ahead, self.n_rounds, anchor)
+            spread = ahead.spread[order] if ahead.spread.ndim == 1 else ahead.spread[np.ix_(order, order)]
+            fill = probabilities_diagonal if spread.ndim == 1 else probabilities_full
+            fill(rows, log.offsets, ahead.mean[order][None], np.ascontiguousarray(spread)[None], found)
+            total += weight * found
+        return total
+
+    @property
+    def theta(self) -> Vector:
+        """Mean of the weights, of the features as they are."""
+        total = np.zeros(len(self.units))
+        for weight, one in self._weighted():
+            total += weight * one.mean[:-1]
+        found: Vector = total / self.units
+        return found
+
+    @property
+    def covariance(self) -> Matrix:
+        """Of the weights around their mean, within and between members; NaN for what never differed."""
+        middle = self.theta * np.where(np.isinf(self.units), 0.0, self.units)
+        total = np.zeros((len(middle), len(middle)))
+        for weight, one in self._weighted():
+            spread = np.diag(one.spread[:-1]) if one.spread.ndim == 1 else one.spread[:-1, :-1]
+            shift = one.mean[:-1] - middle
+            total += weight * (spread + np.outer(shift, shift))
+        units = np.where(np.isinf(self.units), np.nan, self.units)
+        found: Matrix = total / np.outer(units, units)
+        return found
+
+    @property
+    def lapse(self) -> float:
+        """Share of random picks at the end."""
+        from onlooker.kernels.dynamic import random_share
+
+        return sum(weight * random_share(one.mean) for weight, one in self._weighted())
+
+    def _weighted(self) -> list[tuple[float, Member]]:
+        return list(zip(self.weights.tolist(), self.members, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        units = [None if math.isinf(unit) else unit for unit in self.units.tolist()]
+        return {
+            "units": units,
+            "members": [{name: value.tolist() for name, value in one._asdict().items()} for one in self.members],
+            "weights": self.weights.tolist(),
+            "totals": self.totals.tolist(),
+            "clock": {"last": self.clock.last, "elapsed": self.clock.elapsed, "n_rounds": self.clock.n_rounds},
+            "n_choices": self.n_choices,
+            "evidence": self.evidence,
+            "chance": self.chance,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Bank:
+        """Give back what `to_dict` was made of."""
+        units = np.array([math.inf if one is None else as_number(one, "a unit", above=0.0) for one in values["units"]])
+        fresh = cls.start(units)
+        kept = values["members"]
+        if len(kept) != len(fresh.members):
+            raise ValueError(f"{len(kept)} members were kept, there are {len(fresh.members)}: fit again")
+        members = []
+        for place, (one, like) in enumerate(zip(kept, fresh.members, strict=True)):
+            with within(f"members[{place}]"):
+                members.append(type(like)(*(finite_like(getattr(like, name), one[name]) for name in like._fields)))
+                check_member(members[-1])
+        weights = finite_like(fresh.weights, values["weights"])
+        if (weights <= 0).any() or abs(weights.sum() - 1) > 1e-6:
+            raise ValueError("the weights of the members are not shares")
+        clock, last = values["clock"], values["clock"]["last"]
+        n_rounds = as_whole(clock["n_rounds"], "n_rounds")
+        return cls(
+            units=units,
+            members=members,
+            weights=weights,
+            totals=finite_like(fresh.totals, values["totals"]),
+            clock=Clock(
+                None if last is None else as_number(last, "last"),
+                as_number(clock["elapsed"], "elapsed", least=0.0),
+                n_rounds,
+            ),
+            n_choices=as_whole(values["n_choices"], "n_choices"),
+            evidence=as_number(values["evidence"], "evidence", most=0.0),
+            chance=as_number(values["chance"], "chance", most=0.0),
+        )
+
+
+def fresh_member(n_features: int, law: Law) -> Member:
+    """What is believed before the first round."""
+    from onlooker.kernels.dynamic import AGE, Member
+
+    logit, variance = RANDOM if law.lapses else NEVER
+    diagonal = np.append(np.full(n_features, PRIOR / n_features), variance)
+    spread = np.diag(diagonal) if n_features <= FULL else diagonal
+    known = n_features if law.averages else 0
+    inverse = np.eye(known) / AGE if n_features <= FULL else np.full(known, 1 / AGE)
+    return Member(np.append(np.zeros(n_features), logit), spread, np.zeros(n_features + 1), inverse)
+
+
+def copied(member: Member) -> Member:
+    """One that can be moved on without moving this one."""
+    return type(member)(*(value.copy() for value in member))
+
+
+def no_record(d: int) -> Record:
+    """To record nothing."""
+    from onlooker.kernels.dynamic import Record
+
+    means = np.zeros((0, d + 1))
+    spreads = np.zeros((0, d + 1, d + 1)) if d <= FULL else means
+    return Record(means, spreads, means, spreads)
+
+
+def run(law: Law, member: Member, block: Block, anchors: Matrix, record: Record, arms: Vector, logs: Vector) -> None:
+    """Move one member on through some rounds."""
+    from onlooker.kernels.dynamic import follow_diagonal, follow_full
+
+    follow = follow_diagonal if member.spread.ndim == 1 else follow_full
+    near = anchors if len(anchors) else member.mean[None].copy()
+    rounds = block.rows, block.picks, block.offsets, block.chosen, block.gaps, block.first
+    follow(*rounds, law, member, near, record, arms, logs)
+
+
+def step(law: Law, member: Member, round_number: int, anchor: Vector) -> None:
+    """Let the weights of one member move by a typical gap."""
+    from onlooker.kernels.dynamic import step_diagonal, step_full
+
+    if round_number:
+        (step_diagonal if member.spread.ndim == 1 else step_full)(law, round_number, 1.0, anchor, member)
+
+
+def added(total: float, values: Vector) -> float:
+    """Sum, one value after the other, so that parts add up to exactly what the whole does."""
+    return float(np.add.accumulate(np.concatenate([[total], values]))[-1])
+
+
+def finite_like(array: Vector | Matrix, values: Any) -> Matrix:
+    """Numbers in the same shape, none so large that its square is not finite."""
+    found = np.array(values, dtype=np.float64)
+    if not array.size and not found.size:
+        return array
+    if found.shape != array.shape or not (np.abs(found) < 1e150).all():
+        raise ValueError(f"an array of shape {array.shape} was kept as {found.shape}")
+    return found
+
+
+def check_member(member: Member) -> None:
+    """Refuse what no filter can have found."""
+    for matrix in (member.spread, member.inverse):
+        values = np.linalg.eigvalsh(matrix) if matrix.ndim == 2 else np.sort(matrix)
+        if len(values) and values[0] < -1e-9 * abs(values[-1]):
+            raise ValueError("a variance is negative")
