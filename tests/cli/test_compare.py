@@ -54,7 +54,7 @@ def test_a_log_of_ones_own(run, tmp_path):
 def test_warnings_are_said_once(run):
     ran = run("compare", *UNIFORM, "--arms", 4, "--seed", 1)
     assert ran.code == 0
-    assert "uniformly at random explains the picks as well" in ran.err
+    assert "explained as well by picking uniformly at random" in ran.err
     assert "suffix imitation, naive" in ran.err
     assert "(tracking): the first 500 picks look uniform" in ran.err
     document = json.loads(run("compare", *UNIFORM, "--observer", "tracking", "--json").out)
