@@ -116,10 +116,15 @@ class _Alias(ModuleType):
     """A module under its public name, which is loaded when something in it is used."""
 
     def __getattr__(self, name: str) -> Any:
+        return getattr(self._behind(), name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._behind())
+
+    def _behind(self) -> ModuleType:
         from importlib import import_module
 
-        public = self.__name__.rpartition(".")[2]
-        return getattr(import_module(f"onlooker.{_MODULES[public]}"), name)
+        return import_module(f"onlooker.{_MODULES[self.__name__.rpartition('.')[2]]}")
 
 
 for _name in _MODULES:
