@@ -112,7 +112,7 @@ Blocks of one size, 1 << 19 values, took 3% more processor seconds, and leave th
 ROWS_PER_FEATURE = 4
 """A task has so many rows per feature at least: what it finds, up to two matrices of d x d, is then smaller than it.
 
-It bounds the memory of fits with many features; tests/test_working_memory.py measures that.
+It bounds the memory of fits with many features; tests/base/test_working_memory.py measures that.
 """
 
 LONG = 1 << 22
