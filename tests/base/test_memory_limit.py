@@ -88,7 +88,7 @@ def test_fit_and_sweep(folder):
 
 
 def test_diagnose(folder):
-    assert run(folder, "diagnose")["verdict"] == "settled"
+    assert run(folder, "diagnose")["verdict"] == "stable"
 
 
 def test_tracking_takes_no_more_for_a_longer_log(folder):

@@ -57,12 +57,28 @@ class RepeatedRoundsWarning(OnlookerWarning):
     """All rounds of a log were followed before and are skipped, or it is not known whether they were."""
 
 
+class FittedRoundsWarning(OnlookerWarning):
+    """`predict_proba` was given rounds that the observer was fitted on. `propensities` says how they were picked."""
+
+
+class LowOverlapWarning(OnlookerWarning):
+    """Hardly any round shows what other policies would have picked, as when the learner looks deterministic."""
+
+
 class OneArmRoundsWarning(OnlookerWarning):
     """Some rounds offer a single arm. They involve no choice and carry no information about preferences."""
 
 
 class TooFewRoundsWarning(OnlookerWarning):
     """There are too few rounds with a choice for the number of features. Regularisation decides much of the result."""
+
+
+class UncomparedArmsWarning(OnlookerWarning):
+    """Some arms were never picked, or never offered beside others: little is known of their weights."""
+
+
+class NoIntervalsWarning(OnlookerWarning):
+    """There are too many weights for intervals: they have no standard errors."""
 
 
 class NoPreferenceWarning(OnlookerWarning):

@@ -36,6 +36,9 @@ FITTING = 20
 FOLLOWING, FAMILY = 14, 5
 """The same for tracking, and for every further family that is tried at the same time."""
 
+CONTEST = 45
+"""The same for all families and the model-free observer, which predict side by side where none is given."""
+
 STATE = 110
 """The same for tracking that is saved as text, and read back from it before it is written."""
 
@@ -78,6 +81,8 @@ class Room:
     """Peak resident memory of the process."""
     n_features: int
     """Number of features, d."""
+    row_bytes: int | None = None
+    """What an offered arm takes; a double for every feature unless given."""
 
     @property
     def rounds(self) -> int:
@@ -88,7 +93,7 @@ class Room:
     def batch_rows(self) -> int:
         """Offered arms in a part."""
         # Counted as float64, which most formats are read into.
-        return max(1, int(BATCH_SHARE * self.rounds / (8 * self.n_features)))
+        return max(1, int(BATCH_SHARE * self.rounds / (self.row_bytes or 8 * self.n_features)))
 
     @property
     def sample_bytes(self) -> int:

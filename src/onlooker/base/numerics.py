@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix, Vector
 
+WIDE = 128
+"""Rows from which on a bound of the eigenvalues by products of the matrix would take longer than what it saves."""
+
 
 def largest_eigenvalue(matrix: Matrix) -> float:
     """Bound the largest eigenvalue of a positive definite matrix from above, within 13% for d = 50.
 
     The norm of the 16th power exceeds its largest eigenvalue by a factor of at most `sqrt(d)`, of which the 16th root
-    leaves little. That takes an eighth of the time of the eigenvalues; the last factor outweighs rounding.
+    leaves little. That takes an eighth of the time of the eigenvalues; the last factor outweighs rounding. Of more than
+    `WIDE` rows, whose products take long, the largest sum of a row's absolute values is a bound as well, a looser one.
 
     Examples
     --------
@@ -26,6 +30,8 @@ def largest_eigenvalue(matrix: Matrix) -> float:
     True
     """
     norm = _norm(matrix)
+    if len(matrix) > WIDE:
+        return min(norm, float(np.abs(matrix).sum(axis=1).max())) * (1 + 1e-9)
     power = matrix / norm
     for _ in range(4):
         power = power @ power
@@ -86,6 +92,12 @@ class Curvature:
         bound = ROUNDING * len(values) if flat is None else flat
         return cls(sizes=sizes, values=values, vectors=vectors, n_flat=int(np.count_nonzero(values <= bound)))
 
+    @classmethod
+    def without_flat(cls, matrix: Matrix) -> Curvature:
+        """Of a matrix that is known to have no flat direction: its directions are not looked for."""
+        d = len(matrix)
+        return cls(sizes=np.sqrt(np.diag(matrix)), values=np.ones(d), vectors=np.zeros((d, 0)), n_flat=0)
+
     @property
     def rank(self) -> int:
         """Directions that have curvature."""
@@ -131,6 +143,51 @@ def inverse(matrix: Matrix, *, flat: float | None = None) -> Matrix:
     """
     root = inverse_square_root(matrix, flat=flat)
     return np.asarray(root @ root.T)
+
+
+def inverse_of(matrix: Matrix) -> Matrix:
+    """The same for large matrices: by Cholesky's factors where no direction is flat, in a tenth of the time.
+
+    Examples
+    --------
+    >>> bool(np.allclose(inverse_of(np.diag([4.0, 2.0])), np.diag([0.25, 0.5])))
+    True
+    """
+    found = cholesky_inverse(matrix)
+    return inverse(matrix) if found is None or found[1] <= ROUNDING * len(matrix) else found[0]
+
+
+def cholesky_inverse(matrix: Matrix) -> tuple[Matrix, float] | None:
+    """The inverse, and a bound from below of the smallest eigenvalue after scaling to a diagonal of ones.
+
+    None where the matrix is not clearly positive definite.
+
+    Examples
+    --------
+    >>> inverse, least = cholesky_inverse(np.diag([4.0, 2.0]))
+    >>> bool(least <= 1.0), cholesky_inverse(np.ones((2, 2))) is None
+    (True, True)
+    """
+    from scipy.linalg import lapack
+
+    diagonal = np.diag(matrix)
+    if not np.isfinite(matrix).all() or not (diagonal > _LEAST).all():
+        return None
+    scale = 1 / np.sqrt(diagonal)
+    scaled = scale[:, None] * matrix * scale
+    factor, failed = lapack.dpotrf(scaled, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    found, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    if failed or not np.isfinite(found).all():
+        return None
+    # The lower half holds the inverse: it is copied across row by row, in place.
+    for row in range(1, len(found)):
+        found[:row, row] = found[row, :row]
+    least = 1 / max(_norm(found), 1e-300)
+    found *= scale
+    found *= scale[:, None]
+    return np.ascontiguousarray(found), least
 
 
 def inverse_square_root(matrix: Matrix, *, flat: float | None = None) -> Matrix:

@@ -74,6 +74,53 @@ def shown(path: str | os.PathLike[str]) -> str:
     return safe(os.fspath(path)).replace("\n", "?").replace("\t", "?")
 
 
+def by_number(name: str | os.PathLike[str]) -> list[tuple[str, int]]:
+    """Key to sort files by, numbers in their names as numbers.
+
+    Examples
+    --------
+    >>> sorted(["day10.csv", "day2.csv"], key=by_number)
+    ['day2.csv', 'day10.csv']
+    """
+    pieces = re.split(r"(\d+)", os.fspath(name))
+    return [(text, int(number)) for text, number in zip(pieces[::2], [*pieces[1::2], "0"], strict=True)]
+
+
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://\S+")
+_SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret\w*|access_key\w*|\w*token)(\s*=\s*)[^\s&]+")
+
+
+def redacted(address: str) -> str:
+    """An address as it may be shown: without user and password, and without what stands behind a question mark.
+
+    Examples
+    --------
+    >>> redacted("postgresql://bob:p@ss/word@host:5432/shop?sslmode=require")
+    'postgresql://***@host:5432/shop?***'
+    >>> redacted("logs/day=1/a?.csv")
+    'logs/day=1/a?.csv'
+    """
+    if not _ADDRESS.match(address):
+        return without_secrets(address)
+    scheme, mark, rest = address.partition("://")
+    if "@" in rest:
+        rest = f"***@{rest.rpartition('@')[2]}"
+    if "?" in rest:
+        rest = f"{rest.partition('?')[0]}?***"
+    return f"{scheme}{mark}{rest}"
+
+
+def without_secrets(text: str) -> str:
+    """A message in which every address is redacted.
+
+    Examples
+    --------
+    >>> without_secrets("cannot open s3://key:secret@bucket/log.csv, password=hush refused")
+    'cannot open s3://***@bucket/log.csv, password=*** refused'
+    """
+    return _SECRET.sub(r"\1\2***", _ADDRESS.sub(lambda found: redacted(found[0]), text))
+
+
 def text_table(rows: Sequence[Sequence[str]], layout: str, *, rule: bool = False) -> list[str]:
     """Lay out cells under each other, one line a row; a `rule` is a line of dashes below the first.
 

@@ -16,6 +16,12 @@ from onlooker.base.errors import InputError
 Categories = Mapping[str, tuple[str, ...]]
 """All levels of every category by its column, the reference first."""
 
+Source = tuple[str, str | None]
+"""A column, and one of its levels or None for its numbers."""
+
+Pairs = tuple[tuple[str, str], ...]
+"""Columns to multiply."""
+
 MOST_LEVELS = 32
 """A text column with more levels is not taken for a category unless it is named."""
 
@@ -102,7 +108,7 @@ def as_categories(
     """
     if not categories:
         return None
-    known = set(feature_names or ())
+    known = {*(feature_names or ()), *(part for name in feature_names or () for part in _factors(name))}
     checked: dict[str, tuple[str, ...]] = {}
     for column, levels in categories.items():
         if isinstance(levels, str) or not all(isinstance(name, str) for name in (column, *levels)):
@@ -131,22 +137,38 @@ class Encoding:
     """One name per feature, in order."""
     categories: Categories
     """Levels of the columns that are categories."""
+    cross: Pairs = ()
+    """Pairs of columns whose products are features, called `left:right`."""
 
     @classmethod
-    def of(cls, like: Encoded) -> Encoding:
-        """The encoding that a log or a policy was made with."""
+    def of(cls, like: Encoded, cross: Pairs | Sequence[tuple[str, str]] = ()) -> Encoding:
+        """The encoding that a log or a policy was made with; `cross` are the pairs that it has products of."""
         if like.feature_names is None:
             raise InputError(f"the {type(like).__name__} has no feature names, so nothing can be encoded like it")
-        return cls(like.feature_names, like.categories or {})
+        found = cls(like.feature_names, like.categories or {}, tuple(cross))
+        for pair in found.cross:
+            if not {*_product_names(pair, found.categories)} & {*found.feature_names}:
+                raise InputError(f"`like` has no product {':'.join(pair)!r}: leave it out of `cross`")
+        return found
 
     @classmethod
-    def of_columns(cls, columns: Iterable[str], categories: Categories) -> Encoding:
-        """Encode columns in this order, those that are categories one feature a level."""
+    def of_columns(
+        cls, columns: Iterable[str], categories: Categories, cross: Sequence[tuple[str, str]] = ()
+    ) -> Encoding:
+        """Encode columns in this order, those that are categories one feature a level, then the products of pairs.
+
+        Examples
+        --------
+        >>> Encoding.of_columns(["price"], {"device": ("pc", "phone")}, [("device", "price")]).feature_names
+        ('price', 'device=phone:price')
+        """
         names: list[str] = []
         for column in columns:
             levels = categories.get(column)
             names += [column] if levels is None else [level_name(column, level) for level in levels[1:]]
-        return cls(tuple(names), categories)
+        for pair in cross:
+            names += _product_names(pair, categories)
+        return cls(tuple(names), categories, tuple(cross))
 
     def grown(self, levels: Mapping[str, Iterable[str]]) -> Encoding:
         """The same with a feature more, after the others, for each of the `levels` by column that is not known.
@@ -157,22 +179,89 @@ class Encoding:
         ('colour=red', 'colour=green')
         """
         new = {column: level_order({*found} - {*self.categories[column]}) for column, found in levels.items()}
-        names = [level_name(column, level) for column, found in new.items() for level in found]
+        own = {column for column, level in self.sources if level is not None}
+        names = [level_name(column, level) for column, found in new.items() for level in found if column in own]
         categories = {column: (*known, *new.get(column, ())) for column, known in self.categories.items()}
-        return Encoding((*self.feature_names, *names), categories)
+        for pair in self.cross:
+            names += [name for name in _product_names(pair, categories) if name not in self.feature_names]
+        return Encoding((*self.feature_names, *names), categories, self.cross)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that are needed, each once, in the order of their first feature."""
-        return tuple(dict.fromkeys(column for column, _ in self.sources))
+        products = self.products
+        named = zip(self.feature_names, self.sources, strict=True)
+        parts = (products.get(name, (source,)) for name, source in named)
+        return tuple(dict.fromkeys(column for sources in parts for column, _ in sources))
 
     @property
-    def sources(self) -> tuple[tuple[str, str | None], ...]:
-        """Column of every feature, and the level that it stands for, or None for a number."""
+    def products(self) -> dict[str, tuple[Source, Source]]:
+        """Both sources of every feature that is a product."""
+        known = set(self.feature_names)
+        return {
+            name: sources
+            for pair in self.cross
+            for name, sources in _product_names(pair, self.categories, every=True).items()
+            if name in known
+        }
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Column of every feature, and the level that it stands for, or None for a number; products stand alone."""
         levels = {
             level_name(column, level): (column, level) for column, all_ in self.categories.items() for level in all_
         }
         return tuple(levels.get(name, (name, None)) for name in self.feature_names)
+
+
+def _product_names(
+    pair: tuple[str, str], categories: Categories, *, every: bool = False
+) -> dict[str, tuple[Source, Source]]:
+    """Features that are products of two columns, and what they are products of; reference levels have none."""
+    left, right = (
+        [(column, level) for level in categories[column][0 if every else 1 :]]
+        if column in categories
+        else [(column, None)]
+        for column in pair
+    )
+    return {f"{_source_name(a)}:{_source_name(b)}": (a, b) for a in left for b in right}
+
+
+def _source_name(source: Source) -> str:
+    column, level = source
+    return column if level is None else level_name(column, level)
+
+
+def _factors(name: str) -> Iterator[str]:
+    """What a feature may be a product of, by its name."""
+    at = name.find(":")
+    while at > 0:
+        yield from (name[:at], name[at + 1 :])
+        at = name.find(":", at + 1)
+
+
+def products_of(like: Encoded, columns: Sequence[str]) -> Pairs:
+    """Pairs of columns that features are products of by their names, where no column is called like the product.
+
+    Examples
+    --------
+    >>> like = Encoding(("price", "age:price", "b:c"), {})
+    >>> products_of(like, ["price", "age", "b:c"])
+    (('age', 'price'),)
+    """
+    levels = {level_name(column, level): column for column, all_ in (like.categories or {}).items() for level in all_}
+    known = {column: column for column in columns} | {
+        name: column for name, column in levels.items() if column in columns
+    }
+    pairs: dict[tuple[str, str], None] = {}
+    for name in like.feature_names or ():
+        if name in known or name in levels:
+            continue
+        split = list(_factors(name))
+        found = next((pair for pair in zip(split[::2], split[1::2], strict=True) if {*pair} <= {*known}), None)
+        if found is not None:
+            pairs[known[found[0]], known[found[1]]] = None
+    return tuple(pairs)
 
 
 @dataclass(frozen=True)

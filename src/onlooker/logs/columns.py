@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError
 from onlooker.base.warn import warn
-from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order
+from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order, products_of
 from onlooker.logs.encoding import is_number, is_text, some
 from onlooker.logs.timestamps import may_be_time
 
@@ -23,6 +23,15 @@ OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
 
+CONSTANT = "1"
+"""Stands for a column of ones among the context columns: its weights are those of each arm in any context."""
+
+PICKS = frozenset(
+    {"arm", "action", "chosen", "pick", "picked", "choice", "item", "variant", "decision"}
+    | {"arm_id", "action_id", "item_id", "chosen_arm", "picked_arm", "selected", "treatment"}
+)
+"""What the id of the picked arm may be called in a table of one row per round, in small letters."""
+
 _AMOUNT = re.compile(r"\s*[+-]?(?:[$€£¥]\s*[+-]?[\d.,' ]+|[\d.,' ]+\s*[$€£¥%])\s*")
 """A number with a currency or a per cent sign."""
 
@@ -31,6 +40,9 @@ _GROUPED = re.compile(
     r"(?P<part>[.,]\d+)?\s*"
 )
 """A number whose thousands may be apart."""
+
+CROSS_EXAMPLE = "pass pairs such as ('age', 'price')"
+"""How pairs of columns are given."""
 
 MANY = 10_000
 """Levels beyond which nobody counts them."""
@@ -69,47 +81,128 @@ class Columns:
     """Decimal mark of a table that is text, a point or a comma."""
     by: str | None = None
     """Which of several learners or restarts a round belongs to; each numbers its rounds from the start."""
+    cross: Sequence[tuple[str, str]] = ()
+    """Pairs of columns whose products are features too."""
+    slate: str | None = None
+    """Position of a pick, where a round has several."""
+    wide: str | None = None
+    """How columns of one row per round name arms and features, as in `"arm{arm}_{feature}"`."""
+    candidates: str | None = None
+    """Lists of the offered arms, in a table of one row per round."""
+    context: Sequence[str] = ()
+    """Columns that describe a round, in a table of one row per round; `"1"` stands for a column of ones."""
+    offered: str | None = None
+    """Ids of the arms that a round offers, in a table of one row per round; by default every round offers all arms."""
+    items: Any = None
+    """Table of the arms' features by id, for a table of one row per round."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "cross", as_pairs(self.cross))
         if self.decimal not in {None, ".", ","}:
             raise InputError(f"option 'decimal' is {self.decimal!r}: pass '.' or ','")
-        for name in ("features", "categories"):
+        for name in ("features", "categories", "context"):
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
+        arms = {"cross": self.cross, "slate": self.slate, "wide": self.wide, "candidates": self.candidates}
+        given = next((name for name, value in arms.items() if value), None)
+        if self.per_round and given is not None:
+            raise InputError(f"`{given}` is for tables that describe the arms: leave out `context`, `offered`, `items`")
+        if self.wide is not None and self.candidates is not None:
+            raise InputError("`wide` and `candidates` are two shapes: name one of them")
         if self.like is not None and (self.features is not None or self.categories):
             raise InputError("`like` says which features there are: leave `features` and `categories` out")
 
     @property
+    def per_round(self) -> bool:
+        """Whether a row of the table is a round, not an offered arm."""
+        crossed = getattr(self.like, "crossing", None) is not None
+        return crossed or bool(self.context) or self.offered is not None or self.items is not None
+
+    @property
     def keys(self) -> list[str]:
         """Columns that are no features."""
-        return [name for name in (self.round, self.chosen, self.arm, self.order_by, self.by) if name is not None]
+        every = (self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate)
+        return [name for name in every if name]
+
+    @property
+    def crossed(self) -> list[str]:
+        """Columns of the products."""
+        return list(dict.fromkeys(name for pair in self.cross for name in pair))
 
     @property
     def named(self) -> list[str] | None:
         """Columns of the features, where the user has said which."""
+        if self.per_round:
+            return list(dict.fromkeys(self.context))
         if self.like is not None:
-            return list(Encoding.of(self.like).columns)
+            return list(Encoding.of(self.like, self.cross).columns)
         if self.features is None:
             return None
         return list(dict.fromkeys([*self.features, *(self.categories or ())]))
 
+    @property
+    def needed(self) -> list[str] | None:
+        """Columns that are read, where the user has said which are features."""
+        named = self.named
+        return None if named is None else list(dict.fromkeys([*self.keys, *named, *self.crossed]))
+
     def check(self, names: Sequence[str]) -> None:
         """Every wanted column is there, once, and is wanted for one thing."""
         wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
-        check_columns(names, wanted)
+        check_columns(names, {"slate": self.slate})
+        check_columns(names, wanted, self._otherwise(names))
         meaning = "like" if self.like is not None else "features"
         for name in [*(self.categories or ()), *(self.named or ())]:
             check_columns(names, {"categories" if name in (self.categories or ()) else meaning: name})
             if name in self.keys:
                 raise InputError(f"column {name!r} cannot be a feature too: leave it out of the features")
+        for name in self.crossed:
+            check_columns(names, {"cross": name})
+            if name in self.keys:
+                raise InputError(f"column {name!r} cannot be multiplied: it is no feature, leave it out of `cross`")
         check_once(names)
         doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
         if doubled:
             raise InputError(f"the features have {doubled[0]!r} twice: name it once")
 
+    def _otherwise(self, names: Sequence[str]) -> str:
+        """How to read the table if its rows are rounds, where nobody has said that they are offered arms."""
+        if (self.round, self.chosen) != ("round", "chosen") or {"round", "chosen"} <= {*names}:
+            return ""
+        pick = next((name for name in (self.arm, *names) if name and name.strip().lower() in PICKS), self.arm)
+        skipped = {pick, "round", self.order_by, self.by}
+        others = [
+            name for name in names if name not in skipped and not is_outcome(name) and not ROW_NUMBER.fullmatch(name)
+        ]
+        if pick is None or not others:
+            return "; if a row is a round, name what describes it as `context` and the picked arm as `arm`"
+        shown = ", ".join(map(repr, others[:8])) + (", ..." if len(others) > 8 else "")
+        return f"; if a row is a round: read_log(..., context=[{shown}], arm={pick!r})"
 
-def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> None:
-    """Every wanted column is there; `wanted` maps what a column means to its name."""
+
+def as_pairs(cross: Any) -> tuple[tuple[str, str], ...]:
+    """Pairs of columns to multiply, given as such or as text.
+
+    Examples
+    --------
+    >>> as_pairs([("price", "hours"), "age:price"])
+    (('price', 'hours'), ('age', 'price'))
+    """
+    if cross is None:
+        return ()
+    wrong = InputError(f"option 'cross' is {str(cross)[:60]}, but a table needs pairs of columns: {CROSS_EXAMPLE}")
+    if isinstance(cross, str | bytes) or not isinstance(cross, Sequence):
+        raise wrong
+    if not all(isinstance(one, str | tuple | list) for one in cross):
+        raise wrong
+    pairs = [tuple(one.split(":")) if isinstance(one, str) else tuple(one) for one in cross]
+    if any(len(pair) != 2 or not all(isinstance(name, str) and name for name in pair) for pair in pairs):
+        raise wrong
+    return tuple(dict.fromkeys((pair[0], pair[1]) for pair in pairs))
+
+
+def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
+    """Every wanted column is there; `wanted` maps what a column means to its name, `otherwise` ends the message."""
     missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
     hints = []
     for meaning, name in missing.items():
@@ -125,6 +218,7 @@ def check_columns(names: Sequence[str], wanted: Mapping[str, str | None]) -> Non
         raise InputError(
             f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some(names)}; "
             + " ".join(filter(None, hints))
+            + otherwise
         )
 
 
@@ -151,19 +245,43 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
     named = columns.named
     if named is not None:
         kinds = {name: schema.field(name).type for name in named}
-        return named, [name for name, kind in kinds.items() if name in chosen or is_text(kind)]
+        return named, _texts(schema, list(dict.fromkeys([*kinds, *columns.crossed])), chosen)
     others = [field for field in schema if field.name in chosen or not _is_skipped(field.name, columns)]
     text = {field.name: field.name in chosen or is_text(field.type) for field in others}
     texts = [name for name, is_category in text.items() if is_category]
     names = [field.name for field in others if text[field.name] or is_number(field.type)]
     odd = [field.name for field in others if not (text[field.name] or is_number(field.type))]
     if not names:
-        raise _no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
+        raise no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
         what_to_do = "turn them into numbers, or sort by a time"
         message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
         warn(message, ColumnsLeftOutWarning)
-    return names, texts
+    return names, list(dict.fromkeys([*texts, *_texts(schema, columns.crossed, chosen)]))
+
+
+def _texts(schema: Any, names: Sequence[str], chosen: set[str]) -> list[str]:
+    """Those of the columns that are categories."""
+    return [name for name in names if name in chosen or is_text(schema.field(name).type)]
+
+
+def understood(names: Sequence[str], columns: Columns) -> Columns:
+    """Say what follows from a table's names: where the picks of slates are, and what products `like` has.
+
+    Features of `like` that the table lacks are products of two columns where it has these.
+
+    Examples
+    --------
+    >>> from onlooker.logs.policy import LinearPolicy
+    >>> policy = LinearPolicy([1.0, 2.0], ["price", "age:price"])
+    >>> understood(["price", "age"], Columns(like=policy)).cross
+    (('age', 'price'),)
+    """
+    if columns.slate in names and columns.chosen == Columns().chosen and columns.chosen not in names:
+        columns = replace(columns, chosen=str(columns.slate))
+    if columns.like is None or columns.cross:
+        return columns
+    return replace(columns, cross=products_of(columns.like, names))
 
 
 def time_columns(schema: Any, columns: Columns) -> list[str]:
@@ -193,19 +311,25 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
                 f"column {name!r} holds {next(iter(found))[:40]!r} and the like, which is text: "
                 "write plain numbers, or name it with `categories`"
             )
-    wanted = {*(columns.named or ()), *categories}
+    wanted = {*(columns.named or ()), *categories, *columns.crossed}
     many = {name: len(found) for name, found in levels.items() if len(found) > MOST_LEVELS and name not in wanted}
     single = {name: None for name, found in levels.items() if len(found) == 1}
+    for left, right in columns.cross:
+        alone = next((name for name in (left, right) if name in single), None)
+        if alone is not None or (left == right and left in levels):
+            what = "is the same in every row" if alone is not None else "is a category, which is its own square"
+            raise InputError(f"column {alone or left!r} {what}: leave it out of `cross`")
     kept = [name for name in names if name not in many and name not in single]
-    if not kept:
-        raise _no_features(columns, [*many, *single])
+    if not kept and not columns.cross:
+        raise no_features(columns, [*many, *single])
     reasons = [f"{name!r} (text of {'more than ' * (n > MANY)}{min(n, MANY)} levels)" for name, n in many.items()]
     reasons += [f"{name!r} (the same in every row)" for name in single]
     if reasons:
         shown = ", ".join(reasons[:12]) + (f" and {len(reasons) - 12} more" if len(reasons) > 12 else "")
         message = f"not taken for features: {shown}; name those that matter as categories"
         warn(message, ColumnsLeftOutWarning)
-    return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in kept if name in levels})
+    coded = [name for name in dict.fromkeys([*kept, *columns.crossed]) if name in levels]
+    return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in coded}, columns.cross)
 
 
 def _apart(levels: Mapping[str, int]) -> bool:
@@ -219,6 +343,7 @@ def _apart(levels: Mapping[str, int]) -> bool:
     )
 
 
-def _no_features(columns: Columns, others: Sequence[str]) -> InputError:
+def no_features(columns: Columns, others: Sequence[str]) -> InputError:
+    """What to say of a table without a feature."""
     found = f" (left out: {some(others)})" if others else ""
     return InputError(f"the table has no feature besides {some(columns.keys)}{found}: name the features")

@@ -7,7 +7,7 @@ it is there: a table of a million rows takes about as long to turn as Arrow take
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.memory_limit import check_memory
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
 from onlooker.base.warn import warn
-from onlooker.logs.categories import Encoding
+from onlooker.logs.categories import Encoding, Source
 
 _BLOCK_VALUES = 1 << 16
 """Feature values that are laid into rows at once: half a megabyte, which a core's own cache holds."""
@@ -130,7 +131,7 @@ def level_counts(column: Any, name: str) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for chunk in column.chunks:
-        levels, codes = _levels(chunk, name)
+        levels, codes = column_levels(chunk, name)
         for level, count in zip(levels, np.bincount(codes, minlength=len(levels)).tolist(), strict=True):
             if count:
                 counts[level] += count
@@ -153,6 +154,38 @@ def feature_rows(
     array([[9.5, 1. ],
            [7. , 0. ]])
     """
+    found: list[Features] = []
+
+    def fill(pieces: Pieces, dtype: np.dtype[Any]) -> Counter[tuple[str, str]]:
+        check_memory(dtype.itemsize * len(table) * len(encoding.feature_names))
+        rows: Features = np.empty((len(table), len(encoding.feature_names)), dtype=dtype)
+        found.append(rows)
+        unseen: Counter[tuple[str, str]] = Counter()
+        for new in ordered_map(_Filler(encoding, rows, first_row).fill, pieces):
+            unseen.update(new)
+        return unseen
+
+    fill_checked(table, encoding, fill, first_row=first_row, tell=tell, free=free)
+    return found[0]
+
+
+Pieces = Iterable[tuple[Any, int]]
+"""Some rows of a table at a time, and the number of the first of them."""
+
+
+def fill_checked(
+    table: Any,
+    encoding: Encoding,
+    fill: Callable[[Pieces, np.dtype[Any]], Counter[tuple[str, str]]],
+    *,
+    first_row: int,
+    tell: bool,
+    free: bool,
+) -> None:
+    """Have the pieces of a table laid into rows of a type, between the checks of its columns.
+
+    `fill` gives the levels that the encoding does not know, with their rows.
+    """
     import pyarrow as pa
 
     needed = table.select(list(encoding.columns))
@@ -167,22 +200,16 @@ def feature_rows(
     if any(column.null_count for column in needed.columns):
         check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
     single = bool(kinds) and all(pa.types.is_float32(kind) for kind in kinds)
-    shape = (len(table), len(encoding.feature_names))
-    rows: Features = np.empty(shape, dtype=np.float32) if single else np.empty(shape, dtype=np.float64)
     pieces = needed.to_batches(max_chunksize=_PIECE_ROWS)
     starts = np.cumsum([0, *map(len, pieces)]).tolist()
-    filler = _Filler(encoding, rows, first_row)
-    unseen: Counter[tuple[str, str]] = Counter()
     try:
-        for found in ordered_map(filler.fill, zip(pieces, starts, strict=False)):
-            unseen.update(found)
+        unseen = fill(zip(pieces, starts, strict=False), np.dtype(np.float32 if single else np.float64))
     except InputError:
         # Not a number is one more way of being missing, of which a piece knows its own only.
         check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
         raise
     if tell:
         tell_unseen(unseen, encoding)
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,17 +223,18 @@ class _Filler:
     def fill(self, piece: tuple[Any, int]) -> Counter[tuple[str, str]]:
         """Fill in the rows of one piece; give the levels that the encoding does not know, with their rows."""
         batch, start = piece
-        sources = self.encoding.sources
+        sources, names, products = self.encoding.sources, self.encoding.feature_names, self.encoding.products
         numbers = {
-            j: _numbers(batch.column(batch.schema.get_field_index(column)))
+            j: column_numbers(batch.column(batch.schema.get_field_index(column)))
             for j, (column, level) in enumerate(sources)
-            if level is None
+            if level is None and names[j] not in products
         }
         hot: list[NDArray[np.int64]] = []
         unseen: Counter[tuple[str, str]] = Counter()
         for column in self.encoding.categories:
             codes = self._features_of(batch.column(batch.schema.get_field_index(column)), column, unseen)
             hot.append(codes)
+        factors = self._factors(batch, dict.fromkeys(one for pair in products.values() for one in pair))
         height = max(1, _BLOCK_VALUES // len(sources))
         for first in range(0, len(batch), height):
             stop = min(first + height, len(batch))
@@ -219,12 +247,32 @@ class _Filler:
                 here = codes[first:stop]
                 at = np.flatnonzero(here >= 0)
                 block[at, here[at]] = 1
+            for j, name in enumerate(names):
+                if name in products:
+                    left, right = (factors[one][first:stop] for one in products[name])
+                    with np.errstate(over="ignore", invalid="ignore"):
+                        block[:, j] = left * right
             self._check_finite(block, start + first)
         return unseen
 
+    def _factors(self, batch: Any, sources: Iterable[Source]) -> dict[Source, NDArray[np.float64]]:
+        """What each side of a product is in every row: a number, or 1 where a category has the level."""
+        found: dict[Source, NDArray[np.float64]] = {}
+        coded: dict[str, tuple[list[str], NDArray[np.int64]]] = {}
+        for column, level in sources:
+            array = batch.column(batch.schema.get_field_index(column))
+            if level is None:
+                found[column, None] = column_numbers(array).astype(np.float64)
+                continue
+            if column not in coded:
+                coded[column] = column_levels(array, column)
+            levels, codes = coded[column]
+            found[column, level] = (codes == (levels.index(level) if level in levels else -1)).astype(np.float64)
+        return found
+
     def _features_of(self, array: Any, column: str, unseen: Counter[tuple[str, str]]) -> NDArray[np.int64]:
         """Which feature is 1 in every row; -1 for the reference level and for those that are not known."""
-        levels, codes = _levels(array, column)
+        levels, codes = column_levels(array, column)
         known = set(self.encoding.categories[column])
         feature = {level: j for j, (name, level) in enumerate(self.encoding.sources) if name == column}
         new = [code for code, level in enumerate(levels) if level not in known]
@@ -246,7 +294,8 @@ class _Filler:
             raise InputError(f"column {name!r}, {at} is {found}: fill it in or leave the round out")
 
 
-def _numbers(array: Any) -> NDArray[Any]:
+def column_numbers(array: Any) -> NDArray[Any]:
+    """Numbers of an Arrow array."""
     import pyarrow as pa
 
     if pa.types.is_decimal(array.type):
@@ -255,7 +304,7 @@ def _numbers(array: Any) -> NDArray[Any]:
     return values
 
 
-def _levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
+def column_levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
     """Levels of an Arrow array as text, and the position of every row's level among them."""
     import pyarrow as pa
 

@@ -14,10 +14,14 @@ from onlooker.base.errors import InputError, OnlyOnPicksWarning
 from onlooker.base.types import Features, Ids, Index
 from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
-from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns
-from onlooker.logs.encoding import check_complete, check_gaps, feature_rows, has_gap, level_counts, place, some
+from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns, understood
+from onlooker.logs.doubtful import head_rows, without_doubtful
+from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place, some
 from onlooker.logs.grouping import group_rounds, in_time, picks
+from onlooker.logs.layouts import Layout, SparseRows, dense_rows
 from onlooker.logs.ragged import blocks
+from onlooker.logs.slates import slate_choices
+from onlooker.logs.sparse_encoding import encoded_rows
 from onlooker.logs.timestamps import Falls, as_times, counts, tell_falls, tell_rounds
 
 
@@ -81,7 +85,7 @@ _SURPRISE = 20.0
 class LogArrays:
     """What a log is made of, checked; see `BanditLog`."""
 
-    features: Features
+    features: Features | Layout
     offsets: Index
     chosen: Index
     feature_names: tuple[str, ...]
@@ -96,7 +100,7 @@ class LogArrays:
 
 def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
     """Take a table of pandas, polars or pyarrow apart."""
-    table = as_table(frame, columns)
+    table, columns = as_table(frame, columns)
     return parts_of_table(table, columns, encoding_of(table, columns))
 
 
@@ -111,7 +115,8 @@ def parts_of_table(
     keys = {name: _plain(table[name]) for name in columns.keys}
     for name, column in keys.items():
         check_plain(column, name)
-        check_complete(column, name, first_row, part=adjacent)
+        if name != columns.slate:
+            check_complete(column, name, first_row, part=adjacent)
     apart = [columns.round] if columns.by is None else [columns.by, columns.round]
     grouping = group_rounds([keys[name] for name in apart])
     if adjacent and grouping.order is not None:
@@ -126,15 +131,24 @@ def parts_of_table(
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
     free = columns.like is None
-    rows = feature_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
+    rows = encoded_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
     ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
+    arms = None if columns.arm is None else keys[columns.arm].to_numpy(zero_copy_only=False)
+    if columns.slate is None:
+        chosen = picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by)
+    else:
+        flags = None if columns.chosen == columns.slate else keys[columns.chosen]
+        names = columns.slate, columns.chosen
+        slates = slate_choices(grouping, keys[columns.slate], flags, arms, ids, names, first_row)
+        grouping, chosen, ids = slates.grouping, slates.chosen, ids[slates.of_round]
+        times = None if times is None else times[slates.of_round]
     parts = LogArrays(
-        features=grouping.in_order(rows),
+        features=rows if grouping.order is None else rows[grouping.order],
         offsets=grouping.offsets,
-        chosen=picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by),
+        chosen=chosen,
         feature_names=encoding.feature_names,
         round_ids=ids,
-        arm_ids=None if columns.arm is None else grouping.in_order(keys[columns.arm].to_numpy(zero_copy_only=False)),
+        arm_ids=None if arms is None else grouping.in_order(arms),
         categories=encoding.categories or None,
         times=times,
         by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
@@ -177,9 +191,14 @@ class OnPicks:
 
     def see(self, parts: LogArrays) -> None:
         """Look at some rounds."""
+        if isinstance(parts.features, SparseRows):
+            on_picks = parts.features[parts.offsets[:-1] + parts.chosen]
+            self._others += parts.features.counts() - on_picks.counts()
+            self._surprise += on_picks.counts(np.log(np.diff(parts.offsets)))
+            return
         for start, stop in blocks(parts.offsets, parts.features.shape[1]):
             offsets = parts.offsets[start : stop + 1]
-            rows = parts.features[offsets[0] : offsets[-1]]
+            rows = dense_rows(parts.features[offsets[0] : offsets[-1]])
             picked = rows[offsets[:-1] - offsets[0] + parts.chosen[start:stop]] != 0
             self._others += np.count_nonzero(rows, axis=0) - np.count_nonzero(picked, axis=0)
             self._surprise += np.log(np.diff(offsets)) @ picked
@@ -210,15 +229,17 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     if not len(table):
         raise InputError("the table has no rows: nothing was offered")
     if isinstance(columns.like, Growing):
-        known = Encoding.of(columns.like)
+        known = Encoding.of(columns.like, columns.cross)
         check_gaps(table, list(known.categories), free=False)
         return known.grown({name: level_counts(table[name], name) for name in known.categories})
     if columns.like is not None:
-        return Encoding.of(columns.like)
+        return Encoding.of(columns.like, columns.cross)
     names, texts = feature_columns(table.schema, columns)
     for key in columns.keys:
         check_plain(table[key], key)
-        check_complete(table[key], key)
+        if key != columns.slate:
+            check_complete(table[key], key)
+    names = without_doubtful(table.slice(0, head_rows(len(names))), columns, names)
     if any(has_gap(table[name]) for name in texts):
         check_gaps(table, names)
     found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
@@ -251,12 +272,22 @@ def _falls(column: Any) -> bool:
     return seen.found
 
 
-def as_table(frame: Any, columns: Columns) -> Any:
-    """A table of pandas, polars or pyarrow as an Arrow table of the columns that are needed."""
+def as_table(frame: Any, columns: Columns) -> tuple[Any, Columns]:
+    """A table of pandas, polars or pyarrow as a long Arrow table, and what its columns mean."""
+    from onlooker.logs.long_tables import as_written
+    from onlooker.logs.shapes import long_table, may_be_rounds
+
     table, names = opened(frame)
+    columns = as_written(frame, columns)
+    if may_be_rounds(names, columns):
+        found, columns = long_table(in_arrow(table, names), columns)
+        names = found.column_names
+        columns = understood(names, columns)
+        columns.check(names)
+        return found.select(columns.needed or names), columns
+    columns = understood(names, columns)
     columns.check(names)
-    named = columns.named
-    return in_arrow(table, names if named is None else list(dict.fromkeys([*columns.keys, *named])))
+    return in_arrow(table, columns.needed or names), columns
 
 
 def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:

@@ -139,5 +139,6 @@ def odd_pick(name: str, row: int, found: object) -> InputError:
     if found in {"0", "1"}:
         return InputError(f"column {name!r}, {place(row)} is the text {found!r}: turn the column into numbers")
     return InputError(
-        f"column {name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for the others, or true and false"
+        f"column {name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for the others, or true and false; if a "
+        "row is a round, name the columns of its context with `context` and this one with `arm`"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import EllipsisType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,12 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoded, as_categories
+from onlooker.logs.factored import Crossing, FactoredRows
 from onlooker.logs.frames import LogArrays
-from onlooker.logs.layouts import Layout, as_rows
+from onlooker.logs.layouts import WIDEST, Layout, as_rows, dense_rows
 from onlooker.logs.ragged import as_ids, as_index, as_names, check_finite, check_rounds
 
-_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "arm_ids", "times", "categories")
+_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories")
 
 
 class BanditLog:
@@ -64,11 +65,10 @@ class BanditLog:
     chosen: Index
     """Position of the pick within its round, shape (N,)."""
     feature_names: tuple[str, ...] | None
-    """One name per feature, or None."""
+    """One name per feature, or None; of contexts, one per feature of the context."""
     round_ids: Ids | None
     """One id per round, or None."""
-    arm_ids: Ids | None
-    """One id per row, or None."""
+    _arm_ids: Ids | None
     times: Ids | None
     """Time of each round, or None; tables that were ordered by a column have that."""
     categories: Categories | None
@@ -89,10 +89,10 @@ class BanditLog:
         rows = as_rows(features)
         bounds = as_index(offsets, "offsets")
         picks = as_index(chosen, "chosen")
-        names = as_names(feature_names, rows.shape[1])
+        names = as_names(feature_names, rows.n_named if isinstance(rows, Layout) else rows.shape[1])
         check_rounds(len(rows), bounds, picks)
         if isinstance(rows, Layout):
-            rows.check_finite()
+            rows.check_finite(names)
         else:
             check_finite(rows, bounds, names)
         _fill(
@@ -104,7 +104,7 @@ class BanditLog:
             as_ids(round_ids, len(picks), "round_ids"),
             as_ids(arm_ids, len(rows), "arm_ids"),
             as_ids(times, len(picks), "times"),
-            as_categories(categories, names),
+            as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ()))),
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -188,6 +188,116 @@ class BanditLog:
         return cls(rows, offsets, chosen, feature_names=feature_names)
 
     @classmethod
+    def from_contexts(
+        cls,
+        contexts: Any,
+        chosen: Any,
+        *,
+        arms: Any = None,
+        arm_features: Any = None,
+        offered: Any = None,
+        feature_names: Sequence[str] | None = None,
+        times: ArrayLike | None = None,
+    ) -> BanditLog:
+        """Take a row a round: its context, and which of a fixed set of arms was picked.
+
+        Without `arm_features` every arm has weights of its own for the features of the context: `theta` is arm after
+        arm, and `theta.reshape(K, p)` has an arm a row. With them, there is a weight for every feature of the arms, and
+        for its product with every feature of the context. The rows are never written out: the log takes the memory of
+        the contexts, and `log.features` is a layout with `@`, `.T @`, slices and `toarray()`.
+
+        Parameters
+        ----------
+        contexts
+            Shape (N, p), or a table (pandas, polars, pyarrow) whose text columns become categories. A column of ones
+            is the weight that an arm has in every context; without one, there is none. Categories get one, called
+            "1", because without it nothing would distinguish the arms at their reference levels.
+        chosen
+            Id of the arm that each round picked, shape (N,): numbers or text.
+        arms
+            Ids of all arms, in the order of the weights. By default those that are picked or offered, sorted.
+        arm_features
+            Shape (K, q), one row an arm in the order of `arms`; or a table, whose rows are matched by a column `arm`,
+            `item` or `id` (or the index, in pandas) where it has one.
+        offered
+            What each round offers: None for all arms, a boolean mask of shape (N, K), or a list of ids for every round.
+        feature_names
+            Names of the p features of the context; of a table, the columns to take.
+        times
+            Time of each round.
+
+        Examples
+        --------
+        >>> contexts = np.array([[1.0, 0.2], [1.0, 0.9], [1.0, 0.4]])
+        >>> log = BanditLog.from_contexts(contexts, ["tea", "milk", "tea"], feature_names=["one", "age"])
+        >>> log
+        BanditLog(3 rounds, 2 arms, 2 features x 2 arms, factored float64)
+        >>> log.weight_names
+        ('milk: one', 'milk: age', 'tea: one', 'tea: age')
+        >>> log.arms(0)
+        array([[1. , 0.2, 0. , 0. ],
+               [0. , 0. , 1. , 0.2]])
+        """
+        from onlooker.logs.contexts import parts_of_contexts
+
+        found = parts_of_contexts(
+            contexts,
+            chosen,
+            arms=arms,
+            arm_features=arm_features,
+            offered=offered,
+            feature_names=feature_names,
+        )
+        return cls(
+            found.rows,
+            found.offsets,
+            found.chosen,
+            feature_names=found.feature_names,
+            times=times,
+            categories=found.categories,
+        )
+
+    @overload
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        round: str = ...,
+        chosen: str = ...,
+        arm: str | None = ...,
+        features: Sequence[str] | None = ...,
+        order_by: str | None = ...,
+        categories: Sequence[str] | None = ...,
+        like: Encoded | None = ...,
+        by: None = ...,
+        cross: Sequence[tuple[str, str]] | None = ...,
+        slate: str | None = ...,
+        wide: str | None = ...,
+        candidates: str | None = ...,
+    ) -> BanditLog: ...
+
+    @overload
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        round: str = ...,
+        chosen: str = ...,
+        arm: str | None = ...,
+        features: Sequence[str] | None = ...,
+        order_by: str | None = ...,
+        categories: Sequence[str] | None = ...,
+        like: Encoded | None = ...,
+        by: str,
+        cross: Sequence[tuple[str, str]] | None = ...,
+        slate: str | None = ...,
+        wide: str | None = ...,
+        candidates: str | None = ...,
+    ) -> dict[str, BanditLog]: ...
+
+    @classmethod
     def from_frame(
         cls,
         frame: Any,
@@ -199,7 +309,15 @@ class BanditLog:
         order_by: str | None = None,
         categories: Sequence[str] | None = None,
         like: Encoded | None = None,
-    ) -> BanditLog:
+        by: str | None = None,
+        context: Sequence[str] = (),
+        offered: str | None = None,
+        items: Any = None,
+        cross: Sequence[tuple[str, str]] | None = None,
+        slate: str | None = None,
+        wide: str | None = None,
+        candidates: str | None = None,
+    ) -> BanditLog | dict[str, BanditLog]:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
         Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
@@ -208,7 +326,19 @@ class BanditLog:
 
         Text is a category, and so are the columns that `categories` names: one feature `column=level` for every level
         but the first, which is the reference. Unless it is named, text of more than 32 levels is left out with a
-        warning. `like`, a log or a policy, encodes exactly as that was encoded, so that the two fit together.
+        warning. `like`, a log or a policy, encodes exactly as that was encoded, so that the two fit together. `by` is a
+        column that names the learner or restart: the result is then a log of each, by its name.
+
+        `cross` lists pairs of columns whose products are features too, called `left:right`: of two numbers, of a number
+        and each level of a category, or of the levels of two. `slate` names the position of a pick where a round has
+        several: each position is then a round with one pick, among the arms that are left.
+
+        A table of one row per round names the columns that describe the round with `context` and the picked arm with
+        `arm`; `offered` is a column with the ids of the arms on offer, and `items` a table of the arms' features by id.
+        See `from_contexts` for what the weights are. Or the columns of the arms are side by side, as `arm1_price` and
+        `arm2_price`, and `chosen` names the arm (`wide="{arm}_{feature}"` says how the columns are named, where that is
+        not clear); arms whose columns are all missing were not offered. Or the column `candidates` holds a list of
+        objects, one per arm, and `chosen` is a position from 0, the id in `arm`, or a flag in the objects.
 
         Examples
         --------
@@ -220,6 +350,9 @@ class BanditLog:
         >>> table = table.append_column("colour", [["red", "blue", "blue", "red"]])
         >>> BanditLog.from_frame(table).feature_names, BanditLog.from_frame(table).categories["colour"]
         (('price', 'colour=red'), ('blue', 'red'))
+        >>> visits = pa.table({"age": [30.0, 45.0], "hour": [9.0, 21.0], "shown": ["news", "sport"]})
+        >>> BanditLog.from_frame(visits, context=["age", "hour"], arm="shown").chosen
+        array([0, 1])
         """
         from onlooker.logs.columns import Columns
         from onlooker.logs.frames import parts_of_frame
@@ -232,8 +365,39 @@ class BanditLog:
             order_by=order_by,
             categories=categories,
             like=like,
+            by=by,
+            cross=cross or (),
+            slate=slate,
+            wide=wide,
+            candidates=candidates,
+            context=context,
+            offered=offered,
+            items=items,
         )
-        return cls.from_parts(parts_of_frame(frame, columns))
+        if columns.per_round:
+            from onlooker.logs.round_table import rounds_of_frame
+
+            found = rounds_of_frame(frame, columns)
+            return found.log if found.by is None else found.log.split(found.by)
+        parts = parts_of_frame(frame, columns)
+        log = cls.from_parts(parts)
+        return log if parts.by is None else log.split(parts.by)
+
+    def split(self, by: ArrayLike) -> dict[str, BanditLog]:
+        """The rounds of each value of `by`, one per round, in order of first appearance.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 2, 3], chosen=[0, 0, 0])
+        >>> log.split(["b", "a", "b"])
+        {'b': BanditLog(2 rounds, 1 arm, 3 features, float64), 'a': BanditLog(1 round, 1 arm, 3 features, float64)}
+        """
+        values = as_ids(by, self.n_rounds, "by")
+        assert values is not None
+        rounds: dict[str, list[int]] = {}
+        for t, value in enumerate(values.tolist()):
+            rounds.setdefault(str(value), []).append(t)
+        return {value: self[np.array(places)] for value, places in rounds.items()}
 
     @classmethod
     def from_parts(cls, parts: LogArrays) -> BanditLog:
@@ -265,6 +429,9 @@ class BanditLog:
             raise InputError("there are no rounds: nothing was offered")
         first = as_log(logs[0])
         for log in logs[1:]:
+            rows = as_log(log).features
+            if isinstance(first.features, Layout) and isinstance(rows, Layout):
+                first.features.check_like(rows)
             if as_log(log).n_features != first.n_features:
                 raise InputError(f"a log has {log.n_features} features, the first {first.n_features}: join like logs")
             if (log.feature_names, log.categories) != (first.feature_names, first.categories):
@@ -275,7 +442,7 @@ class BanditLog:
             np.concatenate([log.chosen for log in logs]),
             first.feature_names,
             _concat_ids([log.round_ids for log in logs]),
-            _concat_ids([log.arm_ids for log in logs]),
+            _concat_ids([None if _has_ids(log.features) else log.arm_ids for log in logs]),
             _concat_ids([log.times for log in logs]),
             first.categories,
         )
@@ -300,7 +467,7 @@ class BanditLog:
             self.chosen,
             feature_names=feature_names,
             round_ids=self.round_ids,
-            arm_ids=self.arm_ids,
+            arm_ids=None if _has_ids(features) else self.arm_ids,
             times=self.times,
             categories=categories,
         )
@@ -321,14 +488,44 @@ class BanditLog:
         return int(self.features.shape[1])
 
     @property
+    def weight_names(self) -> tuple[str, ...] | None:
+        """One name per weight, or None: the features' names, of contexts with the arm before each."""
+        crossing = self.crossing
+        return self.feature_names if crossing is None else crossing.weight_names
+
+    @property
+    def crossing(self) -> Crossing | None:
+        """What each weight belongs to, where features are made of contexts and arms; else None."""
+        rows = self.features
+        return rows.crossing(self.feature_names) if isinstance(rows, FactoredRows) else None
+
+    @property
+    def arm_ids(self) -> Ids | None:
+        """One id per row, or None; of contexts it is made when it is asked for."""
+        if self._arm_ids is None and isinstance(self.features, Layout):
+            return self.features.row_ids()
+        return self._arm_ids
+
+    @property
     def dense(self) -> Features:
-        """The features as an array, for what works on nothing else; other layouts are refused."""
-        if isinstance(self.features, Layout):
-            raise InputError(
-                "dense features are needed here: log.with_features(log.features.toarray(), log.feature_names) has "
-                "them, if there is memory for all of them"
-            )
-        return self.features
+        """The features as an array, for what works on nothing else.
+
+        Those of another layout are written out, every time that they are asked for: take `log[a:b].dense` of some
+        rounds at a time. More than `WRITTEN_OUT` bytes are refused.
+        """
+        return dense_rows(self.features)
+
+    def written_out(self) -> BanditLog:
+        """The same log with an array of features in the place of any other layout."""
+        if not isinstance(self.features, Layout):
+            return self
+        categories = self.categories if self.crossing is None else None
+        return self.with_features(self.dense, self.weight_names, categories)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the features take."""
+        return int(self.features.nbytes)
 
     @property
     def n_arms(self) -> Index:
@@ -385,7 +582,7 @@ class BanditLog:
             self.chosen[start:stop],
             self.feature_names,
             None if self.round_ids is None else self.round_ids[start:stop],
-            None if self.arm_ids is None else self.arm_ids[first:last],
+            None if self._arm_ids is None else self._arm_ids[first:last],
             None if self.times is None else self.times[start:stop],
             self.categories,
         )
@@ -400,17 +597,39 @@ class BanditLog:
             self.chosen[rounds],
             self.feature_names,
             None if self.round_ids is None else self.round_ids[rounds],
-            None if self.arm_ids is None else self.arm_ids[rows],
+            None if self._arm_ids is None else self._arm_ids[rows],
             None if self.times is None else self.times[rounds],
             self.categories,
         )
+
+    def to_frame(self) -> Any:
+        """The log as a long `pyarrow.Table`, one row per offered arm; `from_frame` makes the same log of it.
+
+        Columns are `round`, `chosen`, where the log has them `arm`, `time` and `position` (in a slate), and the
+        features: numbers as they are, categories as text. The table says in its metadata what they mean; a table of
+        another library made of it does not, so pass `arm="arm"`, `order_by="time"` and `slate="position"` there.
+        Rounds and features without names get some. Layouts that are not dense are written out, or refused where that
+        would take too much memory.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1], feature_names=["a", "b", "c"])
+        >>> log.to_frame().column_names
+        ['round', 'chosen', 'a', 'b', 'c']
+        >>> BanditLog.from_frame(log.to_frame()).chosen
+        array([0, 1])
+        """
+        from onlooker.logs.long_tables import table_of
+
+        return table_of(self)
 
     def __repr__(self) -> str:
         sizes = self.n_arms
         few, many = (int(sizes.min()), int(sizes.max())) if len(sizes) else (0, 0)
         arms = counted(many, "arm") if few == many else f"{few} to {many} arms"
-        rounds, features = counted(self.n_rounds, "round"), counted(self.n_features, "feature")
-        kind = "sparse " if isinstance(self.features, Layout) else ""
+        rounds, features, kind = counted(self.n_rounds, "round"), counted(self.n_features, "feature"), ""
+        if isinstance(self.features, Layout):
+            features, kind = self.features.described(), self.features.kind
         return f"BanditLog({rounds}, {arms}, {features}, {kind}{self.features.dtype})"
 
 
@@ -428,7 +647,24 @@ def as_log(log: object, needed_by: str = "this") -> BanditLog:
     return log
 
 
-def finite_log(features: Features, offsets: Index, chosen: Index) -> BanditLog:
+def as_narrow(log: object, needed_by: str) -> BanditLog:
+    """Refuse what is not a log in memory, and one of so many sparse features that the work would never end."""
+    found = as_log(log, needed_by)
+    if isinstance(found.features, Layout):
+        check_narrow(found.n_features, needed_by)
+    return found
+
+
+def check_narrow(n_features: int, needed_by: str) -> None:
+    """Refuse so many features of a log that is not an array that the work would never end."""
+    if n_features > WIDEST:
+        raise InputError(
+            f"{needed_by} takes up to {WIDEST:,} features where most are 0, and the log has {n_features:,}: name "
+            "some with features=[...], or fit a SuffixImitation, which takes them all"
+        )
+
+
+def finite_log(features: Features | Layout, offsets: Index, chosen: Index) -> BanditLog:
     """Make a log of features that are known to be finite: looking for others takes a pass over all of them.
 
     Examples
@@ -439,6 +675,25 @@ def finite_log(features: Features, offsets: Index, chosen: Index) -> BanditLog:
     bounds, picks = as_index(offsets, "offsets"), as_index(chosen, "chosen")
     check_rounds(len(features), bounds, picks)
     return _restore(features, bounds, picks, None, None, None, None, None)
+
+
+def join_rounds(first: BanditLog, second: BanditLog) -> BanditLog:
+    """The rounds of two logs of the same features, without names and ids; an array where one of them has one.
+
+    Examples
+    --------
+    >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1])
+    >>> join_rounds(log[:1], log[1:])
+    BanditLog(2 rounds, 1 to 2 arms, 3 features, float64)
+    """
+    rows = [first.features, second.features]
+    if len({type(one) for one in rows}) > 1:
+        rows = [first.dense, second.dense]
+    return finite_log(
+        _concat_rows(rows),
+        np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
+        np.concatenate([first.chosen, second.chosen]),
+    )
 
 
 def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
@@ -452,12 +707,17 @@ def feature_labels(feature_names: Sequence[str] | None, n_features: int) -> tupl
     return tuple(f"x{j}" for j in range(n_features)) if feature_names is None else tuple(feature_names)
 
 
+def _has_ids(features: ArrayLike | Layout) -> bool:
+    """Whether the rows know the ids of their arms themselves."""
+    return isinstance(features, Layout) and features.has_ids
+
+
 def _concat_rows(rows: Sequence[Features | Layout]) -> Features | Layout:
     """Feature rows of logs that are joined."""
     layouts = [one for one in rows if isinstance(one, Layout)]
     if not layouts:
         return np.concatenate([np.asarray(one) for one in rows])
-    if len(layouts) < len(rows) or len({type(one) for one in layouts}) > 1:
+    if len(layouts) < len(rows):
         raise InputError("the logs lay out their features differently: make them alike by with_features")
     return type(layouts[0]).concat(layouts)
 

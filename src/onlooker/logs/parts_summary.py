@@ -9,9 +9,11 @@ import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_work
-from onlooker.base.types import Features, Index, Vector
+from onlooker.base.types import Features, Ids, Index, Vector
+from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts
+from onlooker.logs.slates import in_slate, whole_slates
 
 _MOVED_ROWS = 1 << 14
 """Rows that are moved at a time when the sample is thinned."""
@@ -35,6 +37,8 @@ class EvenSample:
         """Distance between the rounds that are kept."""
         self._n_bytes = n_bytes
         self._rows: Features = np.empty((0, 1))
+        self._layouts: list[Layout] = []
+        """The rows where they are not dense."""
         self._sizes: list[Index] = []
         self._chosen: list[Index] = []
         self._n_rows = 0
@@ -48,7 +52,10 @@ class EvenSample:
             self._thin()
             taken = self._taken(rounds, first, stride)
         stop = self._n_rows + len(taken.features)
-        self._rows[self._n_rows : stop] = taken.dense
+        if isinstance(taken.features, Layout):
+            self._layouts.append(taken.features)
+        else:
+            self._rows[self._n_rows : stop] = taken.features
         self._n_rows = stop
         self._sizes.append(taken.n_arms)
         self._chosen.append(taken.chosen)
@@ -57,12 +64,17 @@ class EvenSample:
         """What was kept, without ids; it shares the sample's memory."""
         assert self._like is not None
         return BanditLog(
-            self._rows[: self._n_rows],
+            self._joined() if self._layouts else self._rows[: self._n_rows],
             np.concatenate([[0], *map(np.asarray, self._sizes)]).cumsum(),
             np.concatenate(self._chosen),
             feature_names=self._like.feature_names,
             categories=self._like.categories,
         )
+
+    def _joined(self) -> Layout:
+        """All rows in one piece, which is kept in the place of the pieces."""
+        self._layouts = [type(self._layouts[0]).concat(self._layouts)]
+        return self._layouts[0]
 
     def _taken(self, rounds: BanditLog, first: int, stride: int) -> BanditLog:
         apart = self.stride // stride
@@ -70,6 +82,9 @@ class EvenSample:
 
     def _fits(self, taken: BanditLog) -> bool:
         """Whether the rounds fit in; room is made for them where thinning cannot."""
+        if isinstance(taken.features, Layout):
+            held = sum(one.nbytes for one in self._layouts) + taken.nbytes
+            return held <= self._n_bytes or sum(map(len, self._sizes)) + taken.n_rounds <= 1
         dtype = np.result_type(self._rows, taken.features) if self._n_rows else taken.features.dtype
         room = max(1, self._n_bytes // (taken.n_features * dtype.itemsize))
         kept = sum(map(len, self._sizes)) + taken.n_rounds
@@ -93,7 +108,9 @@ class EvenSample:
         starts, sizes = offsets[:-1][::2], sizes[::2]
         ends = np.concatenate([[0], sizes.cumsum()])
         source = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
-        for begin in range(0, len(source), _MOVED_ROWS):
+        if self._layouts:
+            self._layouts = [self._joined()[source]]
+        for begin in range(0, 0 if self._layouts else len(source), _MOVED_ROWS):
             rows = source[begin : begin + _MOVED_ROWS]
             self._rows[begin : begin + len(rows)] = self._rows[rows]
         self._n_rows = len(source)
@@ -130,8 +147,12 @@ def check_room(log: BanditLog | Parts, matrices: int) -> None:
     >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
     """
     if isinstance(log, BanditLog):
-        check_work(log.n_features, matrices, held=8 * log.features.size)
+        if isinstance(log.features, Layout) and log.n_features > MOST_WEIGHTS:
+            matrices = 0
+        check_work(log.n_features, matrices, held=max(log.nbytes, 8 * log.features.size))
     elif isinstance(log, Bounded):
+        if getattr(log, "is_sparse", False) and log.n_features > MOST_WEIGHTS:
+            matrices = 0
         check_work(log.n_features, matrices, limit=log.memory_limit)
 
 
@@ -153,6 +174,8 @@ class Counts:
     """Those that offer two arms or more."""
     log_arms: float
     """Sum over the rounds of the logarithm of how many arms they offer."""
+    slated: bool = False
+    """Whether some of them are positions of one slate."""
 
     @classmethod
     def of(cls, log: BanditLog) -> Counts:
@@ -162,6 +185,7 @@ class Counts:
             n_rounds=log.n_rounds,
             n_choices=int(np.count_nonzero(sizes > 1)),
             log_arms=float(np.log(sizes).sum()),
+            slated=bool(in_slate(log.round_ids, sizes).any()),
         )
 
     def __add__(self, other: Counts) -> Counts:
@@ -169,7 +193,17 @@ class Counts:
             n_rounds=self.n_rounds + other.n_rounds,
             n_choices=self.n_choices + other.n_choices,
             log_arms=self.log_arms + other.log_arms,
+            slated=self.slated or other.slated,
         )
+
+
+@dataclass(frozen=True)
+class TakeIds:
+    """Round ids of a part, and how many arms its rounds offer."""
+
+    def __call__(self, part: BanditLog, first: int) -> tuple[Ids | None, Index]:  # noqa: ARG002  the protocol's shape
+        """Give them."""
+        return part.round_ids, part.n_arms
 
 
 @dataclass(frozen=True)
@@ -197,6 +231,13 @@ class PartSurvey:
     """Number of the first of them."""
 
 
+def _largest(rows: Features | Layout) -> Vector:
+    """Largest absolute value of every feature."""
+    if isinstance(rows, Layout):
+        return rows.absolute_largest()
+    return np.asarray(np.maximum(rows.max(axis=0), -rows.min(axis=0)), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class SurveyPart:
     """PartsSummary a part, and take every `stride`-th round of the log."""
@@ -209,7 +250,7 @@ class SurveyPart:
         taken = part if self.stride == 1 else part[skipped :: self.stride]
         return PartSurvey(
             counts=Counts.of(part),
-            largest=np.maximum(part.dense.max(axis=0), -part.dense.min(axis=0)).astype(np.float64),
+            largest=_largest(part.features),
             dtype=part.features.dtype,
             sampled=taken,
             sampled_first=first + skipped,
@@ -244,6 +285,15 @@ class PartsSummary:
         whole = self.counts[place:]
         cut = () if self.firsts[place] == start else parts.run(CountRounds(), start, int(self.firsts[place]))
         return sum([*cut, *whole], start=Counts(n_rounds=0, n_choices=0, log_arms=0.0))
+
+    def behind_slate(self, parts: Parts, start: int) -> int:
+        """The same round, or the one behind the slate that `start` would cut; only its part is looked at again."""
+        place = int(np.searchsorted(self.firsts, start))
+        if self.firsts[place] == start or not self.counts[place - 1].slated:
+            return start
+        first = int(self.firsts[place - 1])
+        ids, n_arms = next(iter(parts.run(TakeIds(), first, int(self.firsts[place]))))
+        return first + int(whole_slates(ids, n_arms, np.array([start - first]))[0])
 
     def sample_after(self, start: int) -> BanditLog:
         """The rounds of the sample from round `start` of the log on."""

@@ -16,9 +16,11 @@ from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
 from onlooker.base.types import Index, Vector
 from onlooker.logs import ragged
-from onlooker.logs.categories import Categories, Encoding, as_categories
+from onlooker.logs.arm_ids import key_of
+from onlooker.logs.categories import Categories, Encoding, as_categories, products_of
 from onlooker.logs.encoding import feature_rows
-from onlooker.logs.frames import arrow_table
+from onlooker.logs.factored import Crossing
+from onlooker.logs.frames import arrow_table, opened
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
@@ -67,7 +69,7 @@ class LinearPolicy:
     array([0.119, 0.881])
     """
 
-    __slots__ = ("categories", "feature_names", "theta")
+    __slots__ = ("categories", "crossing", "feature_names", "theta")
 
     theta: Vector
     """Weight of each feature, shape (d,)."""
@@ -75,12 +77,15 @@ class LinearPolicy:
     """One name per weight, or None: then features are matched by position."""
     categories: Categories | None
     """Levels of every category by its column, the reference first, or None; see `BanditLog.from_frame`."""
+    crossing: Crossing | None
+    """Which arm, and which feature of the context, each weight belongs to; None unless learned from contexts."""
 
     def __init__(
         self,
         theta: ArrayLike,
         feature_names: Sequence[str] | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
+        crossing: Crossing | None = None,
     ) -> None:
         try:
             weights = np.array(theta, dtype=np.float64)
@@ -90,11 +95,35 @@ class LinearPolicy:
             raise InputError(f"theta has shape {weights.shape}: pass one weight per feature")
         if not np.isfinite(weights).all():
             raise InputError(f"theta[{np.flatnonzero(~np.isfinite(weights))[0]}] is not finite")
+        if crossing is not None:
+            if crossing.n_weights != len(weights):
+                raise InputError(f"theta has {len(weights)} weights, but arms and context have {crossing.n_weights}")
+            feature_names = crossing.weight_names
         names = as_names(feature_names, len(weights))
         weights.flags.writeable = False
         object.__setattr__(self, "theta", weights)
         object.__setattr__(self, "feature_names", names)
-        object.__setattr__(self, "categories", as_categories(categories, names))
+        encoded = names if crossing is None else (*crossing.own, *crossing.context, *crossing.items)
+        object.__setattr__(self, "categories", as_categories(categories, encoded))
+        object.__setattr__(self, "crossing", crossing)
+
+    @classmethod
+    def of(cls, theta: ArrayLike, log: Described) -> LinearPolicy:
+        """The policy with these weights for logs like this one.
+
+        Examples
+        --------
+        >>> log = BanditLog.from_contexts(np.eye(2), ["tea", "milk"], feature_names=["young", "old"])
+        >>> policy = LinearPolicy.of([1.0, -1.0, 0.0, 0.0], log)
+        >>> policy.arms, policy.feature_names
+        (('milk', 'tea'), ('milk: young', 'milk: old', 'tea: young', 'tea: old'))
+        """
+        return cls(theta, log.feature_names, log.categories, getattr(log, "crossing", None))
+
+    @property
+    def arms(self) -> tuple[Any, ...] | None:
+        """Ids of the arms, where each has weights of its own: `theta.reshape(len(arms), -1)` has an arm a row."""
+        return None if self.crossing is None else self.crossing.arms
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a LinearPolicy is immutable: make a new one instead of setting {name!r}")
@@ -103,12 +132,13 @@ class LinearPolicy:
         raise AttributeError(f"a LinearPolicy is immutable: {name!r} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LinearPolicy, (self.theta, self.feature_names, self.categories)
+        return LinearPolicy, (self.theta, self.feature_names, self.categories, self.crossing)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LinearPolicy):
             return NotImplemented
-        named = (self.feature_names, self.categories) == (other.feature_names, other.categories)
+        mine, theirs = ((one.feature_names, one.categories, one.crossing) for one in (self, other))
+        named = mine == theirs
         return named and np.array_equal(self.theta, other.theta)
 
     def __hash__(self) -> int:
@@ -122,12 +152,16 @@ class LinearPolicy:
         """Score of every offered arm, one per row of `log.features`."""
         theta = self.theta[self.positions(as_log(log, "a policy"))]
         if isinstance(log.features, Layout):
-            return log.features @ theta
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self._checked(log.features @ theta, log)
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
             with np.errstate(over="ignore", invalid="ignore"):
                 np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
+        return self._checked(scores, log)
+
+    def _checked(self, scores: Vector, log: BanditLog) -> Vector:
         if not np.isfinite(scores).all():
             row = int(np.flatnonzero(~np.isfinite(scores))[0])
             t = int(np.searchsorted(log.offsets, row, side="right")) - 1
@@ -177,15 +211,22 @@ class LinearPolicy:
                 return np.asarray(offers, dtype=np.float64)
             except (TypeError, ValueError) as error:
                 raise InputError("the offers do not hold numbers: pass a table to encode text") from error
-        encoding = Encoding.of(self)
+        encoding = Encoding.of(self, products_of(self, opened(offers)[1]))
         return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
 
     def positions(self, log: BanditLog | Parts) -> Index:
         """Where theta has each of the log's features: by name where both have names, else by position."""
-        if self.feature_names is not None and log.feature_names is not None:
+        crossing = getattr(log, "crossing", None)
+        if self.crossing is not None and crossing is not None:
+            found = self.crossing.positions(crossing)
+            if found is not None:
+                return found
+        names = log.feature_names if crossing is None else crossing.weight_names
+        if self.feature_names is not None and names is not None:
             where = {name: position for position, name in enumerate(self.feature_names)}
-            absent = [name for name in self.feature_names if name not in log.feature_names]
-            unknown = [name for name in log.feature_names if name not in where]
+            there = set(names)
+            absent = [name for name in self.feature_names if name not in there]
+            unknown = [name for name in names if name not in where]
             if absent or unknown:
                 raise InputError(
                     "the policy and the log have different features: "
@@ -198,7 +239,7 @@ class LinearPolicy:
                         if part
                     )
                 )
-            return np.array([where[name] for name in log.feature_names], dtype=np.int64)
+            return np.array([where[name] for name in names], dtype=np.int64)
         if len(self.theta) != log.n_features:
             raise InputError(f"the policy has {len(self.theta)} features, but the log has {log.n_features}")
         return np.arange(log.n_features)
@@ -215,12 +256,24 @@ class LinearPolicy:
         ...     LinearPolicy.load(f"{folder}/policy.json") == policy
         True
         """
-        save_weights(path, SCHEMA, self)
+        save_weights(path, SCHEMA, self, {} if self.crossing is None else crossing_document(self.crossing))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
-        return load_weights(path, SCHEMA, cls)
+        return load_weights(path, SCHEMA, cls, crossing_of)
+
+
+class Described(Protocol):
+    """What knows its features: a log, wherever it is."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """One name per feature, or None."""
+
+    @property
+    def categories(self) -> Categories | None:
+        """Levels of every category by its column, the reference first, or None."""
 
 
 class Weighted(Policy, Protocol):
@@ -234,25 +287,60 @@ class Weighted(Policy, Protocol):
 W = TypeVar("W")
 
 
-def save_weights(path: str | os.PathLike[str], schema: str, policy: Weighted) -> None:
-    """Write a policy's weights, names and categories as JSON."""
+def save_weights(
+    path: str | os.PathLike[str], schema: str, policy: Weighted, more: Mapping[str, Any] | None = None
+) -> None:
+    """Write a policy's weights, names and categories as JSON, and `more` about them."""
     names = None if policy.feature_names is None else list(policy.feature_names)
     document: dict[str, Any] = {"schema": schema, "theta": policy.theta.tolist(), "feature_names": names}
     if policy.categories is not None:
         document["categories"] = dict(policy.categories)
+    document |= more or {}
     write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def load_weights(path: str | os.PathLike[str], schema: str, policy: Callable[[Any, Any, Any], W]) -> W:
-    """Make a policy of what `save_weights` wrote."""
+def load_weights(
+    path: str | os.PathLike[str],
+    schema: str,
+    policy: Callable[..., W],
+    more: Callable[[Mapping[str, Any]], Any] | None = None,
+) -> W:
+    """Make a policy of what `save_weights` wrote, and of what `more` finds in the document."""
     document = read_document(path, [schema], "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
     names, categories = document.get("feature_names"), document.get("categories")
     try:
         theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
         known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
-        return policy(theta, known, None if categories is None else _levels(categories))
+        extra = () if more is None else (more(document),)
+        return policy(theta, known, None if categories is None else _levels(categories), *extra)
     except InputError as error:
         raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+
+
+_CROSSED = {"own_features": "own", "context_features": "context", "arm_features": "items"}
+"""Names in a saved policy of what a `Crossing` has."""
+
+
+def crossing_document(crossing: Crossing) -> dict[str, Any]:
+    """What is saved of how weights belong to arms and context."""
+    document: dict[str, Any] = {"arms": None, "features_named": crossing.named}
+    if crossing.arms is not None:
+        document["arms"] = [arm if type(arm) in (str, int, float, bool) else str(arm) for arm in crossing.arms]
+    return document | {name: list(getattr(crossing, of)) for name, of in _CROSSED.items()}
+
+
+def crossing_of(document: Mapping[str, Any]) -> Crossing | None:
+    """The same, read back; None where the weights belong to features alone."""
+    if not any(name in document for name in ("arms", *_CROSSED)):
+        return None
+    arms, named = document.get("arms"), document.get("features_named", True)
+    if type(named) is not bool:
+        raise InputError("'features_named' must be true or false")
+    known = None if arms is None else _list_of(arms, "arms", (str, int, float, bool), "numbers or text")
+    if known is not None and len({key_of(arm) for arm in known}) < len(known):
+        raise InputError("'arms' has an arm twice: every arm must be there once")
+    names = {of: tuple(_list_of(document.get(name, []), name, (str,), "text")) for name, of in _CROSSED.items()}
+    return Crossing(arms=None if known is None else tuple(known), named=named, **names)
 
 
 def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> list[Any]:
