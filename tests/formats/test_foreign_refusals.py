@@ -89,8 +89,21 @@ DSJSON = {
     "pick before the arms": (changed(_labelIndex=None, _label_Action=0), "line 1 picks position -1"),
     "pick of text": (changed(_labelIndex="0"), "line 1 has '0' as '_labelIndex': it must be a whole number"),
     "pick of a fraction": (changed(_labelIndex=0.0), "line 1 has '0.0' as '_labelIndex'"),
-    "slots": (changed(c={"_multi": ARMS, "_slots": [{}]}), "line 1 fills several slots"),
-    "outcomes": (changed(_outcomes=[]), "line 1 has the outcomes of several slots"),
+    "slots": (changed(c={"_multi": ARMS, "_slots": [{}]}), "line 1 fills slots, but has no picks"),
+    "outcomes": (changed(_outcomes=[]), "line 1 fills slots, but has no picks"),
+    "slots without outcomes": (
+        changed(c={"_multi": ARMS, "_slots": [{}, {}]}, _outcomes=[{"_a": [0]}]),
+        "line 1 has 2 slots in '_slots', but 1 in '_outcomes'",
+    ),
+    "an arm in two slots": (
+        changed(c={"_multi": ARMS, "_slots": [{}, {}]}, _outcomes=[{"_a": [0, 1]}, {"_a": [0]}]),
+        "line 1 offers arm 0 in slot 1, but an earlier slot has it",
+    ),
+    "a slot without a pick": (changed(c={"_multi": ARMS}, _outcomes=[{"_a": []}]), "line 1 has no pick for slot 0"),
+    "a slot with an odd arm": (
+        changed(c={"_multi": ARMS}, _outcomes=[{"_a": ["x"]}]),
+        "line 1 has 'x' in '_a' of slot 0",
+    ),
     "continuous": (changed(_label_ca={}), "line 1 picks from a continuous range"),
     "no arms": (changed(c={"_multi": []}), "line 1 offers no arm"),
     "no list of arms": (changed(c={"x": 1}), "line 1 offers no arm"),

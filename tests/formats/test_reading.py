@@ -291,3 +291,10 @@ def test_a_reward_with_decimal_commas_is_ignored_like_any_other(tmp_path):
     path.write_text("round;chosen;price;reward\n1;1;25;0,5\n1;0;30;1,5\n")
     for log in (read_log(path), scan_log(path).read()):
         assert log.feature_names == ("price",)
+
+
+def test_keys_of_candidates_that_are_not_utf8(tmp_path):
+    (tmp_path / "log.jsonl").write_bytes(b'{"candidates":[{"x":1,"\xffy":2}],"chosen":0}\n')
+    for read in (read_log, scan_log):
+        with pytest.raises(InputError, match=r"row 1 .* is not JSON"):
+            read(tmp_path / "log.jsonl")

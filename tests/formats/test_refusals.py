@@ -35,7 +35,7 @@ def test_paths(tmp_path):
     (tmp_path / "empty.parquet").touch()
     (tmp_path / "log.xlsx").write_text("x")
     refused(tmp_path / "none.parquet", "there is no such file")
-    refused(tmp_path / "folder.parquet", "is a folder: name a file in it")
+    refused(tmp_path / "folder.parquet", "is an empty folder: there is no log in it")
     refused(tmp_path / "empty.csv", "is empty")
     refused(tmp_path / "empty.parquet", "is empty")
     refused(tmp_path / "log.xlsx", r"none of the known suffixes .*.csv, .*.parquet, .pq")

@@ -158,3 +158,27 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(InputError, match="cannot hold a feature called '_a'"):
         write_log(log, tmp_path / "log.dsjson")
     assert not list(tmp_path.iterdir())
+
+
+def test_slots_are_a_slate(tmp_path):
+    arms = [{"a": {"x": float(k * k)}} for k in range(3)]
+    event = {
+        "EventId": "e",
+        "Timestamp": "2024-01-01T00:00:00Z",
+        "c": {"shared": {"age": 3}, "_multi": arms, "_slots": [{"s": {"top": 1}}, {"s": {"top": 0}}]},
+        "_outcomes": [{"_label_cost": 0, "_a": [2, 0, 1], "_p": [0.5, 0.2, 0.3]}, {"_a": [1, 0], "_p": [0.9, 0.1]}],
+    }
+    one = {"EventId": "f", "_labelIndex": 1, "c": {"_multi": arms}}
+    own = {
+        "EventId": "g",
+        "c": {"_multi": [arm | {"_slot_id": k % 2} for k, arm in enumerate([*arms, arms[1]])]},
+        "_outcomes": [{"_a": [1, 0]}, {"_a": [0, 1]}],
+    }
+    path = tmp_path / "log.dsjson"
+    path.write_text("".join(json.dumps(line) + "\n" for line in (event, one, own)))
+    with pytest.warns(SharedFeaturesWarning):
+        log = read_log(path)
+    assert log.round_ids.tolist() == ["e", "e", "f", "g", "g"]
+    assert log.n_arms.tolist() == [3, 2, 3, 2, 2]
+    assert log.chosen.tolist() == [2, 1, 1, 1, 0]
+    assert log.dense[:, 0].tolist() == [0, 1, 4, 0, 1, 0, 1, 4, 0, 4, 1, 1]

@@ -4,16 +4,13 @@ Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from onlooker.base.errors import InputError
-from onlooker.base.files import atomic_file
-from onlooker.base.text import one_line, shown
 from onlooker.formats.arrow_source import SupportsArrowStream
-from onlooker.formats.format import named
+from onlooker.formats.format import file_for, named
 from onlooker.formats.opening import BATCH_ROWS, open_log, open_logs, open_scan
 from onlooker.formats.registry import FORMATS, find_writer
 from onlooker.formats.scan import LogScan
@@ -22,25 +19,40 @@ from onlooker.logs.log import BanditLog, as_log
 __all__ = ["FORMATS", "LogScan", "read_log", "read_logs", "scan_log", "write_log", "write_parts"]
 
 
+LogSource = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | SupportsArrowStream
+"""What a log can be read from."""
+
+
+def _with_sql(columns: dict[str, Any], sql: str | None) -> dict[str, Any]:
+    return columns if sql is None else {**columns, "sql": sql}
+
+
 def read_log(
-    source: str | os.PathLike[str] | SupportsArrowStream, *, memory_limit: int | str | None = None, **columns: Any
+    source: LogSource, *, sql: str | None = None, memory_limit: int | str | None = None, **columns: Any
 ) -> BanditLog:
     r"""Read a log, its format found by suffix and content.
 
     Parameters
     ----------
     source
-        A Parquet file (one row per round with list columns, or one row per offered arm), a CSV or JSONL file (one row
-        per offered arm; `.gz` too), or one of the formats that the documentation lists. Or a long table of pyarrow,
-        polars, pandas, DuckDB or another library, or a stream of one: any object with `__arrow_c_stream__`.
+        A Parquet file (one row per round with list columns, or one row per offered arm), an Arrow or Feather file, a
+        CSV or JSONL file (one row per offered arm; `.gz`, `.zst` or `.bz2` too), or one of the formats that the
+        documentation lists. Or several: a list in its own order, a folder, or a pattern such as `logs/*.parquet`, by
+        name with numbers as numbers. Or `-` for the standard input, or the address of a store (`s3://bucket/logs`) or
+        of a database (`sqlite:///file.db`, `postgresql://host/name`, `duckdb:///file.db`): copied here once. Or a long
+        table of pyarrow, polars, pandas, DuckDB or another library, or a stream of one: any object with
+        `__arrow_c_stream__`.
+    sql
+        Which rows of a database: a query, or the name of a table.
     memory_limit
         Peak memory that the process may take, in bytes or as text such as "800MB": a file that would take more is
         refused. By default that is the machine's memory.
     **columns
         Which columns mean what, where they are not called as `write_log` calls them. Long tables take `round`,
-        `chosen`, `arm`, `features`, `categories`, `order_by` and `like` (see `BanditLog.from_frame`), nested ones
-        `round`, `chosen`, `arm`, `arms`, `order_by` and `like`. In a long table `features` defaults to every column of
-        numbers or of text with few levels that is none of these, nor a reward or a propensity by its name. CSV takes
+        `chosen`, `arm`, `features`, `categories`, `order_by`, `like`, `cross` and `slate` (see `BanditLog.from_frame`),
+        tables of one row per round `wide` or `candidates` besides, nested ones `round`, `chosen`, `arm`, `arms`,
+        `order_by` and `like`. In a long table `features` defaults to every column of numbers or of text with few levels
+        that is none of these, nor a reward, a propensity or an id by its name and values. CSV takes
         `decimal` besides, its decimal mark: `","` in much of Europe; without it, numbers with commas are refused.
 
     Examples
@@ -57,13 +69,14 @@ def read_log(
     >>> read_log(pa.table({"round": [7, 7, 8], "chosen": [0, 1, 1], "price": [9.5, 7.25, 4.0]})).chosen
     array([1, 0])
     """
-    return open_log(source, columns, memory_limit=memory_limit).log
+    return open_log(source, _with_sql(columns, sql), memory_limit=memory_limit).log
 
 
 def read_logs(
-    source: str | os.PathLike[str] | SupportsArrowStream,
+    source: LogSource,
     by: str,
     *,
+    sql: str | None = None,
     memory_limit: int | str | None = None,
     **columns: Any,
 ) -> dict[str, BanditLog]:
@@ -83,12 +96,13 @@ def read_logs(
     >>> {shop: log.n_rounds for shop, log in logs.items()}
     {'b': 1, 'a': 2}
     """
-    return open_logs(source, by, columns, memory_limit=memory_limit).log
+    return open_logs(source, by, _with_sql(columns, sql), memory_limit=memory_limit).log
 
 
 def scan_log(
-    source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | SupportsArrowStream,
+    source: LogSource,
     *,
+    sql: str | None = None,
     batch_rows: int = BATCH_ROWS,
     memory_limit: int | str | None = None,
     **columns: Any,
@@ -97,9 +111,9 @@ def scan_log(
 
     Parameters
     ----------
-    source
-        A file, a pattern such as `logs/*.parquet` (files in sorted order), or a list of files in their own order. Or a
-        long table that `read_log` takes, unless it is a stream, which can be read only once.
+    source, sql
+        As for `read_log`. A stream, which can be read only once, is copied to a temporary file, as the rows of a
+        database are: every pass sees the same.
     batch_rows
         How many offered arms a part holds, about; a round is never split.
     memory_limit
@@ -127,7 +141,7 @@ def scan_log(
     ...     scan.feature_names, sum(log.n_rounds for log in scan), scan.read().n_rounds
     (('price',), 2, 2)
     """
-    return open_scan(source, columns, batch_rows=batch_rows, memory_limit=memory_limit).log
+    return open_scan(source, _with_sql(columns, sql), batch_rows=batch_rows, memory_limit=memory_limit).log
 
 
 def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
@@ -155,7 +169,7 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
             raise InputError("the log has no rounds: there is nothing to write")
         write = find_writer(target).write
         assert write is not None
-    with _file_for(target) as file:
+    with file_for(target) as file:
         write(log, file)
 
 
@@ -168,7 +182,7 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
     with named(target, "written"):
         found = find_writer(target, long=long)
     try:
-        with _file_for(target) as file:
+        with file_for(target) as file:
             if found.write_parts is not None:
                 found.write_parts(_guarded(logs), file)
             else:
@@ -176,20 +190,6 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
                 found.write(BanditLog.concat(list(_guarded(logs))), file)
     except _ReadingError as error:
         raise error.error from error
-
-
-@contextmanager
-def _file_for(target: Path) -> Iterator[BinaryIO]:
-    """A file to write a log to; what goes wrong with the log says its name, as what goes wrong with the file does."""
-    import pyarrow as pa
-
-    with atomic_file(target) as file:
-        try:
-            yield file
-        except InputError as error:
-            raise InputError(f"{shown(target)}: {error}") from error
-        except (pa.ArrowException, UnicodeError) as error:
-            raise InputError(f"{shown(target)}: cannot be written ({one_line(error)})") from error
 
 
 class _ReadingError(Exception):

@@ -30,10 +30,11 @@ def arrow_source(given: object) -> ArrowSource | None:
     ['round', 'chosen', 'price']
     >>> arrow_source("log.csv")
     """
-    if not hasattr(given, "__arrow_c_stream__"):
-        return None
-    with named(TABLE, "read"):
-        return ArrowSource(given)
+    with named(TABLE, "read"), _arrow_errors():
+        if type(given).__name__ == "LazyFrame" and hasattr(given, "collect"):
+            # A query of polars that has not run yet.
+            given = given.collect()
+        return ArrowSource(given) if hasattr(given, "__arrow_c_stream__") else None
 
 
 class ArrowSource:
@@ -46,9 +47,20 @@ class ArrowSource:
         self._given = given
         # A stream may be asked for only once: the first reader is kept.
         self._reader = _reader(given)
-        self._schema = plain_text(_decoded_schema(self._reader.schema))
+        self._schema = plain_text(decoded_schema(self._reader.schema))
         self.names: list[str] = self._schema.names
         self._rows: int | None = None
+
+    def kept(self) -> ArrowSource:
+        """The same, held in memory, so that it can be read again."""
+        import pyarrow as pa
+
+        held, batches = 0, []
+        for batch in self._batches(self.names):
+            held += batch.nbytes
+            check_memory(held)
+            batches.append(batch)
+        return ArrowSource(pa.Table.from_batches(batches, self._schema))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_reader": None}
@@ -57,8 +69,7 @@ class ArrowSource:
         """The columns that are needed, as an Arrow table."""
         import pyarrow as pa
 
-        named = columns.named
-        names = self.names if named is None else list(dict.fromkeys([*columns.keys, *named]))
+        names = columns.needed or self.names
         held, batches = 0, []
         for batch in self._batches(names):
             held += batch.nbytes
@@ -67,14 +78,19 @@ class ArrowSource:
             batches.append(batch)
         return pa.Table.from_batches(batches, pa.schema([self._schema.field(name) for name in names]))
 
+    @property
+    def again(self) -> bool:
+        """Whether it can be read more than once."""
+        return hasattr(self._given, "__len__")
+
+    def stream(self) -> Any:
+        """All of it as a stream of Arrow's, to be read once."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches(self.names))
+
     def schema(self, _columns: Columns) -> Any:
         """Names and types, as the table declares them."""
-        if not hasattr(self._given, "__len__"):
-            kind = type(self._given).__name__
-            raise InputError(
-                f"{TABLE} is a {kind}, which can be read only once, but a scan reads several times: use read_log, or "
-                "write it to a file"
-            )
         return self._schema
 
     def batches(self, _columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
@@ -96,12 +112,13 @@ class ArrowSource:
                 batch = next(batches, None)
                 if batch is None:
                     return
-                batch = _decoded(batch.select(list(names)))
+                batch = decoded(batch.select(list(names)))
                 batch = batch.cast(plain_text(batch.schema))
             yield batch
 
 
-def _decoded_schema(schema: Any) -> Any:
+def decoded_schema(schema: Any) -> Any:
+    """The schema of what `decoded` gives."""
     import pyarrow as pa
 
     views = [pa.types.is_dictionary(one.type) and one.type.value_type == pa.string_view() for one in schema]
@@ -109,7 +126,7 @@ def _decoded_schema(schema: Any) -> Any:
     return pa.schema(fields, schema.metadata)
 
 
-def _decoded(batch: Any) -> Any:
+def decoded(batch: Any) -> Any:
     """With plain values in the place of dictionaries of views (polars' categories), which Arrow cannot cast."""
     import pyarrow as pa
 
@@ -134,6 +151,8 @@ def _arrow_errors() -> Iterator[None]:
     """Turn what the other library or Arrow raises into `InputError`, in one line."""
     try:
         yield
+    except InputError:
+        raise
     except MemoryError as error:
         raise InputError(f"{TABLE} does not fit into memory: read a part of it") from error
     except Exception as error:  # any library may be behind it

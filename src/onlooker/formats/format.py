@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-import numpy as np
-
 from onlooker.base.errors import InputError
+from onlooker.base.files import atomic_file
 from onlooker.base.text import one_line, shown
-from onlooker.base.types import Ids
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.categories import Categories
 from onlooker.logs.log import BanditLog
@@ -37,6 +35,10 @@ class Scanned(Protocol):
 
     batch_rows: int
     """How many offered arms a part holds, about."""
+
+    @property
+    def row_bytes(self) -> int | None:
+        """Memory that an offered arm takes where that is known; None for a double a feature."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -81,8 +83,12 @@ class Format:
     """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
     columns: Callable[[LogFile], list[str]] | None = None
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
+    source: Callable[[LogFile], Any] | None = None
+    """Opens a file as a table, a `Source`; None where a format is none."""
     guessed: Callable[[LogFile], list[str]] | None = None
     """What was guessed of how a file is written, in words; None where there is nothing to guess."""
+    shape: Callable[[Any], str | None] | None = None
+    """How rows of a file that was opened describe rounds, in words, where not one row describes an offered arm."""
     by_name: bool = False
     """Whether rows name their features, so that one that is not named is 0."""
     folder: bool = False
@@ -109,20 +115,18 @@ def named(name: Path | str, done: str) -> Iterator[None]:
         raise InputError(f"{shown(name)}: cannot be {done} ({one_line(error)})") from error
 
 
-def split_log(log: BanditLog, by: Ids) -> dict[str, BanditLog]:
-    """The rounds of each value of `by`, in order of first appearance.
+@contextmanager
+def file_for(target: Path) -> Iterator[BinaryIO]:
+    """A file to write a log to; what goes wrong with the log says its name, as what goes wrong with the file does."""
+    import pyarrow as pa
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log = BanditLog(np.eye(3), offsets=[0, 1, 2, 3], chosen=[0, 0, 0])
-    >>> split_log(log, np.array(["b", "a", "b"]))
-    {'b': BanditLog(2 rounds, 1 arm, 3 features, float64), 'a': BanditLog(1 round, 1 arm, 3 features, float64)}
-    """
-    rounds: dict[str, list[int]] = {}
-    for t, value in enumerate(by.tolist()):
-        rounds.setdefault(str(value), []).append(t)
-    return {value: log[np.array(places)] for value, places in rounds.items()}
+    with atomic_file(target) as file:
+        try:
+            yield file
+        except InputError as error:
+            raise InputError(f"{shown(target)}: {error}") from error
+        except (pa.ArrowException, UnicodeError) as error:
+            raise InputError(f"{shown(target)}: cannot be written ({one_line(error)})") from error
 
 
 @contextmanager

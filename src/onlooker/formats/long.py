@@ -12,12 +12,13 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.text import one_line
 from onlooker.base.types import Ids
-from onlooker.formats.format import Format, Scanned, named, split_log
+from onlooker.formats.format import Format, Scanned, named
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs import ragged
-from onlooker.logs.columns import ROW_NUMBER, Columns, is_outcome
+from onlooker.logs.columns import ROW_NUMBER, Columns, is_outcome, understood
 from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
 from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.logs.round_table import Rounds
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 """What the columns are called unless the caller names others."""
@@ -56,10 +57,24 @@ def long_format(
     """The format of files that `source` opens and `write_parts` writes; without `source`, of sources themselves."""
 
     def opened(file: Any) -> Source:
+        from onlooker.formats.joined import Joined, LogFiles, Partitioned
+
         if source is None:
             return cast("Source", file)
+        if isinstance(file, LogFiles):
+            found_all = []
+            for one in file:
+                with named(one.path, "read"):
+                    found_all.append(opened(one))
+            return Joined(found_all, file.path)
         with file:
-            return cast("Source", file.once(source))
+            found = cast("Source", file.once(source))
+        return Partitioned(found, file.partitions) if file.partitions else found
+
+    def shape_of(file: Any) -> str | None:
+        from onlooker.formats.shaped import shape_in_words
+
+        return shape_in_words(opened(file))
 
     def wanted(options: dict[str, Any]) -> Columns:
         columns = Columns(**options)
@@ -68,29 +83,49 @@ def long_format(
         return columns
 
     def parts(file: Any, options: dict[str, Any]) -> LogArrays:
-        columns, found = wanted(options), opened(file)
-        columns = with_arm(found.names, columns)
+        from onlooker.formats.shaped import columns_of, shaped
+
+        columns = wanted(options)
+        found = shaped(opened(file), columns)
+        columns = with_arm(found.names, columns_of(found, columns))
         columns.check(found.names)
         table = found.table(columns)
         check_text(table)
         return parts_of_table(table, columns, encoding_of(table, columns))
 
+    def rounds(file: Any, options: dict[str, Any]) -> Rounds | None:
+        """The log of a table of one row per round; None where rows are offered arms."""
+        from onlooker.formats.round_tables import read_rounds
+
+        columns = wanted(options)
+        return read_rounds(opened(file), columns) if columns.per_round else None
+
     def read(file: Any, **options: Any) -> BanditLog:
-        return BanditLog.from_parts(parts(file, options))
+        found = rounds(file, options)
+        return BanditLog.from_parts(parts(file, options)) if found is None else found.log
 
     def read_by(file: Any, **options: Any) -> dict[str, BanditLog]:
+        several = rounds(file, options)
+        if several is not None:
+            assert several.by is not None
+            return several.log.split(several.by)
         found = parts(file, options)
         assert found.by is not None
-        return split_log(BanditLog.from_parts(found), found.by)
+        return BanditLog.from_parts(found).split(found.by)
 
     def scan(files: Sequence[Any], *, batch_rows: int, **options: Any) -> Scanned:
         from onlooker.formats.long_scan import LongScan
+        from onlooker.formats.round_tables import RoundScan
+        from onlooker.formats.shaped import columns_of, shaped_files
 
         columns, sources = wanted(options), []
         for file in files:
             with named(file.path, "read"):
                 sources.append(opened(file))
-        return LongScan(sources, columns, batch_rows)
+        if columns.per_round:
+            return RoundScan(sources, columns, batch_rows)
+        sources = shaped_files(sources, columns)
+        return LongScan(sources, columns_of(sources[0], columns), batch_rows)
 
     return Format(
         name=name,
@@ -103,12 +138,15 @@ def long_format(
         scan=scan,
         write_parts=write_parts,
         columns=lambda file: opened(file).names,
+        source=opened,
         guessed=guessed,
+        shape=shape_of,
     )
 
 
 def with_arm(names: Sequence[str], columns: Columns) -> Columns:
     """Take the column `arm` for the arms' ids where there is one and no other is named."""
+    columns = understood(names, columns)
     return replace(columns, arm=ARM) if columns.arm is None and ARM in names else columns
 
 
@@ -149,10 +187,11 @@ def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.
 def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> Iterator[Any]:
     import pyarrow as pa
 
-    features = feature_labels(log.feature_names, log.n_features)
+    features = feature_labels(log.weight_names, log.n_features)
     ids = np.arange(first_round, first_round + log.n_rounds) if log.round_ids is None else log.round_ids
     rounds = id_array(ids, "round_ids")
-    arms = None if log.arm_ids is None else id_array(log.arm_ids, "arm_ids")
+    named = log.arm_ids
+    arms = None if named is None else id_array(named, "arm_ids")
     _check_writable(features, rounds, arms)
     for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
@@ -162,7 +201,8 @@ def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> It
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
         columns[CHOSEN] = pa.array(chosen)
-        rows = part.dense.astype(np.float64, copy=False) if widen else part.dense
+        rows = part.dense
+        rows = rows.astype(np.float64, copy=False) if widen else rows
         yield pa.table(columns | {name: pa.array(rows[:, j]) for j, name in enumerate(features)})
 
 
@@ -194,4 +234,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any) -> No
     times = tally.field("counts")[most].as_py()
     if times > 1:
         twice = tally.field("values")[most].as_py()
-        raise InputError(f"round id {twice!r} stands for {times} rounds: make ids distinct or write .parquet")
+        raise InputError(
+            f"round id {twice!r} stands for {times} rounds, as in a slate, and a long table has one id per round: "
+            "make ids distinct, or write lists (`onlooker convert` to .parquet)"
+        )

@@ -94,6 +94,11 @@ _PARQUET = "is no text but Parquet: call it .parquet"
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
+def _are_named(columns: Columns) -> bool:
+    """Whether features were chosen by name: then text is one. A context has to be named, so that says nothing of it."""
+    return columns.named is not None and not columns.per_round
+
+
 class CsvSource:
     """A CSV file: ids are whole numbers where every one is written as such, else text."""
 
@@ -109,7 +114,7 @@ class CsvSource:
         import pyarrow as pa
         import pyarrow.csv as pc
 
-        named, found = columns.named, self._types(columns)
+        found = self._types(columns)
         fixed, whole, keys = {*self._texts(columns), *self._led}, {*self._whole}, {*columns.keys}
         types = {
             name: kind
@@ -117,8 +122,7 @@ class CsvSource:
             # What begins as fractions may turn out to be text, which is reported below.
             if name in fixed or (name in whole and name not in keys)
         }
-        included = None if named is None else list(dict.fromkeys([*columns.keys, *named]))
-        conversion = _conversion(columns, types, included)
+        conversion = _conversion(columns, types, columns.needed)
         try:
             with self._file.for_arrow() as file:
                 # One block at a time under a limit, which is looked at before each.
@@ -133,7 +137,7 @@ class CsvSource:
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
                 if name not in fixed and not is_outcome(name):
-                    check_text(table[name], name, _mark(columns), named=named is not None)
+                    check_text(table[name], name, _mark(columns), named=_are_named(columns))
                 table = table.set_column(j, name, without_blanks(table[name]))
         return table
 
@@ -177,7 +181,7 @@ class CsvSource:
             if field.name == columns.chosen and (row := stray(batch[field.name], _mark(columns))) >= 0:
                 raise odd_pick(field.name, row, batch[field.name][row].as_py()[:40])
             if field.name not in columns.keys:
-                check_text(batch[field.name], field.name, _mark(columns), named=columns.named is not None)
+                check_text(batch[field.name], field.name, _mark(columns), named=_are_named(columns))
 
     def _types(self, columns: Columns) -> dict[str, Any]:
         """Type of every column, as its first block and the user have it."""
@@ -248,7 +252,8 @@ class CsvSource:
     def _texts(self, columns: Columns) -> list[str]:
         """Columns that are text however they look."""
         known = columns.like.categories if columns.like is not None else None
-        return [*_ids(columns), *(columns.categories or ()), *(known or ())]
+        offered = [] if columns.offered is None else [columns.offered]
+        return [*_ids(columns), *offered, *(columns.categories or ()), *(known or ())]
 
     @property
     def guessed(self) -> list[str]:
@@ -313,7 +318,7 @@ def _conversion(columns: Columns, types: dict[str, Any], included: list[str] | N
 
 
 def _ids(columns: Columns) -> list[str]:
-    return [name for name in (columns.round, columns.arm, columns.by) if name is not None]
+    return [name for name in (columns.round, columns.arm, columns.by) if name]
 
 
 def _numbers(columns: Columns) -> list[str]:

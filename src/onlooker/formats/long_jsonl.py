@@ -17,6 +17,7 @@ from onlooker.base.text import one_line
 from onlooker.formats import long
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns
+from onlooker.logs.doubtful import is_id_name
 from onlooker.logs.encoding import is_number, place
 from onlooker.logs.log import BanditLog
 
@@ -46,7 +47,7 @@ class JsonlSource:
         named = columns.named
         schema = self.schema(columns)
         if named is not None:
-            schema = pa.schema([schema.field(name) for name in dict.fromkeys([*columns.keys, *named])])
+            schema = pa.schema([schema.field(name) for name in columns.needed or ()])
         # A column that the first block leaves empty may turn out to be anything.
         schema = pa.schema([field for field in schema if not pa.types.is_null(field.type)])
         others = "infer" if named is None else "ignore"
@@ -78,6 +79,11 @@ class JsonlSource:
                 kind = pa.string()
             elif field.name not in {*columns.keys, *_categories(columns)} and is_number(kind):
                 kind = kind if pa.types.is_boolean(kind) else pa.float64()
+            elif field.name not in columns.keys and pa.types.is_nested(kind):
+                try:
+                    kind = _fractions(kind)
+                except UnicodeDecodeError as error:
+                    raise self._blame(columns, error) from error
             fields.append(pa.field(field.name, kind))
         return pa.schema(fields)
 
@@ -177,6 +183,17 @@ class _Objects(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _fractions(kind: Any) -> Any:
+    """The type of nested values with float64 for their numbers, ids aside: later ones may have fractions."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return pa.list_(_fractions(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([one if is_id_name(one.name) else one.with_type(_fractions(one.type)) for one in kind])
+    return pa.float64() if pa.types.is_integer(kind) else kind
 
 
 def _opened(file: LogFile) -> BinaryIO:

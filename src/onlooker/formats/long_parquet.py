@@ -36,9 +36,10 @@ class ParquetSource:
         """The columns that are needed, as an Arrow table."""
         named = columns.named
         names = feature_columns(self._schema, columns)[0] if named is None else named
-        wanted = list(dict.fromkeys([*columns.keys, *names]))
+        wanted = list(dict.fromkeys([*columns.keys, *names, *columns.crossed]))
         # Once as columns and once as rows.
-        check_memory(2 * 8 * self._footer.metadata.num_rows * len(wanted) + text_entries(self._footer, wanted))
+        plain = [name for name in wanted if name != columns.offered]
+        check_memory(2 * 8 * self._footer.metadata.num_rows * len(wanted) + text_entries(self._footer, plain))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
         check_size(self._footer, [*wanted, *times])
         with arrow_errors("Parquet"), open_parquet(self._footer) as file:

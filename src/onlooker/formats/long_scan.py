@@ -15,10 +15,12 @@ from onlooker.formats.long import Source, check_text, with_arm
 from onlooker.formats.long_csv import IdKind
 from onlooker.logs.categories import Categories, Encoding, Growing, as_categories
 from onlooker.logs.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
+from onlooker.logs.doubtful import head_rows, without_doubtful
 from onlooker.logs.encoding import check_gaps, level_counts, tell_unseen
 from onlooker.logs.frames import LogArrays, OnPicks, fallen_time, parts_of_table, scattered_round
 from onlooker.logs.grouping import run_starts
 from onlooker.logs.log import BanditLog
+from onlooker.logs.sparse_encoding import sparse_row_bytes
 from onlooker.logs.timestamps import Counts, Falls, check_one_kind, tell_falls, tell_rounds
 
 _SURVEY_ROWS = 1 << 16
@@ -51,9 +53,9 @@ class LongScan:
         if any(seen.found for seen in counts.values()):
             tell_rounds(self._columns.round)
         if isinstance(columns.like, Growing):
-            self._encoding = Encoding.of(columns.like).grown(levels)
+            self._encoding = Encoding.of(columns.like, self._columns.cross).grown(levels)
         elif columns.like is not None:
-            self._encoding = Encoding.of(columns.like)
+            self._encoding = Encoding.of(columns.like, self._columns.cross)
             known = self._encoding.categories
             found = {
                 (name, level): n for name in texts for level, n in levels[name].items() if level not in known[name]
@@ -61,6 +63,7 @@ class LongScan:
             tell_unseen(found, self._encoding)
         else:
             with named(sources[0].path, "read"):
+                names = without_doubtful(self._head(names), self._columns, names)
                 self._encoding = settle(names, levels, self._columns)
 
     @property
@@ -72,6 +75,11 @@ class LongScan:
     def n_features(self) -> int:
         """Number of features."""
         return len(self.feature_names)
+
+    @property
+    def row_bytes(self) -> int | None:
+        """Memory that an offered arm takes where rows stay sparse."""
+        return sparse_row_bytes(self._encoding)
 
     @property
     def categories(self) -> Categories | None:
@@ -138,6 +146,22 @@ class LongScan:
             for name, seen in falls.items():
                 seen.see(table[name].combine_chunks())
             row += len(batch)
+
+    def _head(self, names: Sequence[str]) -> Any:
+        """First rows of the first file, as many as columns are judged by."""
+        import pyarrow as pa
+
+        keys = [name for name in (self._columns.by, self._columns.round) if name is not None]
+        wanted, held, enough = list(dict.fromkeys([*keys, *names])), 0, head_rows(len(names))
+        batches = []
+        for batch in self._sources[0].batches(self._columns, wanted, enough):
+            batches.append(pa.Table.from_batches([batch]))
+            held += len(batch)
+            if held >= enough:
+                break
+        if not batches:
+            raise InputError("holds no rounds: nothing was offered")
+        return _joined(batches, self._sources[0].path).slice(0, enough)
 
     def _tables(self) -> Iterator[tuple[Path | str, int, Any]]:
         """Tables of whole rounds with the file and the row in which they begin."""

@@ -27,9 +27,9 @@ _KEY = b"onlooker"
 
 
 def metadata_of(log: BanditLog) -> dict[bytes, str]:
-    """What to write beside the columns."""
-    document: dict[str, Any] = {"format": _VERSION, "feature_names": log.feature_names}
-    if log.categories is not None:
+    """What to write beside the columns: rows are written out, so contexts and arms are features like any other."""
+    document: dict[str, Any] = {"format": _VERSION, "feature_names": log.weight_names}
+    if log.categories is not None and log.crossing is None:
         document["categories"] = dict(log.categories)
     return {_KEY: json.dumps(document)}
 

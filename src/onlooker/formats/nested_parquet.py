@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
 from onlooker.formats import nested_lists as lists
-from onlooker.formats.format import Format, Stretch, arrow_errors, named, split_log
+from onlooker.formats.format import Format, Stretch, arrow_errors, named
 from onlooker.formats.long import id_array
 from onlooker.formats.nested_file import NestedFile, metadata_of
 from onlooker.formats.nested_lists import NestedColumns, Rounds
 from onlooker.formats.parquet_size import Footer
 from onlooker.formats.text_lines import LogFile
+from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding
+from onlooker.logs.layouts import Layout, columns
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import check_one_kind
 
@@ -46,7 +48,9 @@ def aligned(log: BanditLog, like: Encoded) -> BanditLog:
     if absent:
         raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
     where = {name: j for j, name in enumerate(log.feature_names)}
-    features = log.dense if wanted == log.feature_names else log.dense[:, [where[name] for name in wanted]]
+    features = log.features
+    if wanted != log.feature_names:
+        features = columns(features, np.array([where[name] for name in wanted], dtype=np.int64))
     return log.with_features(features, wanted, like.categories)
 
 
@@ -56,6 +60,8 @@ _SMALL_GROUP = 1 << 20
 
 class NestedScan:
     """The log in some nested files, one after the other."""
+
+    row_bytes = None
 
     def __init__(self, files: Sequence[NestedFile], batch_rows: int, like: Encoded | None) -> None:
         self._files, self.batch_rows, self._like = files, batch_rows, like
@@ -148,7 +154,7 @@ def read_by(file: LogFile, **options: Any) -> dict[str, BanditLog]:
     columns = NestedColumns(**options)
     log, values = NestedFile(file, columns).read()
     assert values is not None
-    return split_log(log if columns.like is None else aligned(log, columns.like), values)
+    return (log if columns.like is None else aligned(log, columns.like)).split(values)
 
 
 def scan(files: Sequence[LogFile], *, batch_rows: int, **options: Any) -> NestedScan:
@@ -169,7 +175,7 @@ def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
     options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
     writer = None
     try:
-        for log in logs:
+        for log in _in_blocks(logs):
             table = _table(log)
             if writer is None:
                 writer = pq.ParquetWriter(file, table.schema, **options)
@@ -181,6 +187,15 @@ def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
     finally:
         if writer is not None:
             writer.close()
+
+
+def _in_blocks(logs: Iterable[BanditLog]) -> Iterator[BanditLog]:
+    """The same logs; those of which an array has to be made, some rounds at a time."""
+    for log in logs:
+        if isinstance(log.features, Layout):
+            yield from (log[start:stop] for start, stop in ragged.blocks(log.offsets, log.n_features, _GROUP_VALUES))
+        else:
+            yield log
 
 
 def _table(log: BanditLog) -> Any:

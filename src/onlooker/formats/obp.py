@@ -120,8 +120,11 @@ def _named_arrays(found: Any) -> Any:
     return found
 
 
-def write(log: BanditLog, file: BinaryIO) -> None:
-    """Write a log whose rounds all offer as many arms; `action_context` has one entry a round if they differ."""
+def write(log: BanditLog, file: BinaryIO, more: Mapping[str, NDArray[Any]] | None = None) -> None:
+    """Write a log whose rounds all offer as many arms; `action_context` has one entry a round if they differ.
+
+    `more` are arrays to write beside those of the log.
+    """
     n_arms = int(log.n_arms[0])
     if (log.n_arms != n_arms).any():
         t = int(np.flatnonzero(log.n_arms != n_arms)[0])
@@ -137,9 +140,11 @@ def write(log: BanditLog, file: BinaryIO) -> None:
         "action_context": arms[0] if (arms == arms[:1]).all() else arms,
     }
     for name in _IDS:
-        values = getattr(log, name)
+        # Rows are written out: a log of contexts has a feature for each of its weights.
+        values = log.weight_names if name == "feature_names" else getattr(log, name)
         if values is not None:
             arrays[name] = _plain(values, name)
+    arrays.update(more or {})
     np.savez(file, allow_pickle=False, **arrays)
 
 

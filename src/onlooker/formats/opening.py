@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import as_bytes, check_held, check_resident, memory_limited
+from onlooker.base.text import shown
 from onlooker.formats.format import TABLE, Format, named
-from onlooker.formats.long import Source, long_format
+from onlooker.formats.joined import Chained, LogFiles
+from onlooker.formats.long import long_format
 from onlooker.formats.open_bandit import ITEMS
+from onlooker.formats.places import Place, files_of_folder, find_place
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
+from onlooker.formats.round_tables import assumed_rounds, item_columns, some_of
 from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
-from onlooker.logs.categories import Encoding
-from onlooker.logs.columns import is_outcome
+from onlooker.logs.categories import Encoding, products_of
+from onlooker.logs.columns import Columns, is_outcome
 from onlooker.logs.log import BanditLog
+from onlooker.logs.slates import ASSUMED as SLATES
+from onlooker.logs.slates import in_slate
 
 Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 
@@ -31,8 +38,8 @@ BATCH_ROWS = 100_000
 """About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
-_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by")
-_LISTS = ("features", "categories")
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates")
+_LISTS = ("features", "categories", "context")
 _SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
 
 
@@ -46,99 +53,192 @@ class Opened(Generic[Held]):
     """What it was taken to be."""
     assumed: list[str]
     """What was assumed about it, a line each: format, columns, features, categories."""
-    files: list[Path]
-    """The files that it is read from: itself, those of its folder, or the one that stands beside it."""
+    files: dict[Path, str]
+    """The files that it is read from, or copies of them, with one that stands beside it; and what they are called."""
 
     @classmethod
-    def of(cls, log: Held, found: Format, file: LogFile | Source, options: dict[str, Any]) -> Opened[Held]:
-        """Say what was assumed about a log while what it is read from is at hand."""
+    def of(
+        cls,
+        log: Held,
+        found: Format,
+        place: Place,
+        file: Any,
+        options: dict[str, Any],
+        items: dict[Path, str],
+    ) -> Opened[Held]:
+        """Say what was assumed about a log while what it is read from is at hand; `items` are further files."""
         first = next(iter(log.values())) if isinstance(log, dict) else log
-        files = _behind(found, file.path) if isinstance(file, LogFile) else []
-        return cls(log, found, _assumed(found, file, options, first), files)
+        files = {path: place.called(path) for one in place.paths for path in _behind(found, one)}
+        what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, first)
+        return cls(log, found, [what, *_order(place), *more], files | items)
+
+
+def locate(source: object, options: dict[str, Any], *, again: bool = False) -> tuple[Place, dict[str, Any]]:
+    """Where a log is, and the options without those that say so; `again` asks for what can be read more than once."""
+    place = find_place(source, options.get("sql"), SOURCES, again=again)
+    with place.said():
+        if len(place.paths) == 1 and place.paths[0].is_dir() and _folder_format(place.files[0]) is None:
+            place = files_of_folder(place)
+    return place, {name: value for name, value in options.items() if name != "sql"}
 
 
 def open_log(source: object, options: dict[str, Any], *, memory_limit: int | str | None = None) -> Opened[BanditLog]:
     """See `read_log`."""
-    with memory_limited(_as_limit(memory_limit)), _found(source) as (found, file):
-        check_options(found, options)
-        log = found.read(file, **options)
-        check_held(log.dense.nbytes)
-        return Opened.of(log, found, file, options)
+    with memory_limited(_as_limit(memory_limit)), _found(source, options) as (place, found, file, given):
+        check_options(found, given)
+        items, read = _with_items(given)
+        log = _read_each(found, file, read) if isinstance(file, LogFiles) else found.read(file, **read)
+        check_held(log.nbytes)
+        return Opened.of(log, found, place, file, given, items)
 
 
 def open_logs(
     source: object, by: str, options: dict[str, Any], *, memory_limit: int | str | None = None
 ) -> Opened[dict[str, BanditLog]]:
     """See `read_logs`."""
-    with memory_limited(_as_limit(memory_limit)), _found(source) as (found, file):
+    with memory_limited(_as_limit(memory_limit)), _found(source, options) as (place, found, file, given):
         if found.read_by is None:
             raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
-        check_options(found, options | {"by": by}, besides=("by",))
-        logs = found.read_by(file, by=by, **options)
-        check_held(sum(log.dense.nbytes for log in logs.values()))
-        return Opened.of(logs, found, file, options)
+        if isinstance(file, LogFiles) and found.columns is None:
+            raise InputError(f"{found.name} is told apart by a column in one file only: read them one by one")
+        check_options(found, given | {"by": by}, besides=("by",))
+        items, read = _with_items(given)
+        logs = found.read_by(file, by=by, **read)
+        check_held(sum(log.nbytes for log in logs.values()))
+        return Opened.of(logs, found, place, file, given, items)
 
 
 def open_scan(
     source: object, options: dict[str, Any], *, batch_rows: int = BATCH_ROWS, memory_limit: int | str | None = None
 ) -> Opened[LogScan]:
     """See `scan_log`."""
-    table = _as_source(source)
-    paths, pattern = ([], None) if table is not None else _paths(source)
-    unchanged, limit = UnchangedFiles(paths, pattern), _as_limit(memory_limit)
-    rows = as_whole(batch_rows, "batch_rows", least=1)
-    files = [LogFile(path) for path in paths]
+    limit, rows = _as_limit(memory_limit), as_whole(batch_rows, "batch_rows", least=1)
+    place, given = locate(source, options, again=True)
+    table, files = place.table, place.files
     first: Any = files[0] if table is None else table
-    with unchanged.checked(), nullcontext() if table is not None else first:
-        found = _TABLE if table is not None else _one_format(files)
-        with named(first.path, "read"):
-            check_options(found, options)
-        with memory_limited(limit):
-            if found.scan is None:
-                scanned: Any = WholeFiles(found, files, rows, options)
-            else:
-                scanned = found.scan(files if table is None else [table], batch_rows=rows, **options)
-        return Opened.of(LogScan(paths, scanned, unchanged, limit), found, first, options)
+    with _closed_on_error(place, source), place.said():
+        unchanged = UnchangedFiles(place.paths, place.pattern)
+        with unchanged.checked(), nullcontext() if table is not None else first:
+            found = _TABLE if table is not None else _one_format(files)
+            with named(first.path, "read"):
+                check_options(found, given)
+            with memory_limited(limit):
+                items, read = _with_items(given)
+                if found.scan is None:
+                    scanned: Any = WholeFiles(found, files, rows, given)
+                else:
+                    scanned = found.scan(files if table is None else [table], batch_rows=rows, **read)
+            return Opened.of(LogScan(place, scanned, unchanged, limit), found, place, first, given, items)
 
 
 @contextmanager
-def _found(source: object) -> Iterator[tuple[Format, Any]]:
-    """What a log is read from, and its format; what goes wrong is said with its name."""
-    table = _as_source(source)
-    if table is not None:
-        with named(table.path, "read"):
-            yield _TABLE, table
-        return
-    path = _as_path(source)
-    with UnchangedFiles([path]).checked(), named(path, "read"), LogFile(path) as file:
-        yield find_format(file), file
+def _closed_on_error(place: Place, source: object) -> Iterator[None]:
+    """Delete the copies of a place that was found here where it is of no use."""
+    try:
+        yield
+    except BaseException:
+        if place is not source:
+            place.close()
+        raise
 
 
-def _as_source(source: object) -> Source | None:
-    if isinstance(source, str | os.PathLike):
-        return None
-    return next((one for one in (take(source) for take in SOURCES) if one is not None), None)
+@contextmanager
+def _found(source: object, options: dict[str, Any]) -> Iterator[tuple[Place, Format, Any, dict[str, Any]]]:
+    """Where a log is, its format, what it is read from, and the options; what goes wrong is said with its name."""
+    place, given = locate(source, options)
+    with ExitStack() as held:
+        if place is not source:
+            held.callback(place.close)
+        held.enter_context(place.said())
+        if place.table is not None:
+            with named(place.table.path, "read"):
+                yield place, _TABLE, place.table, given
+            return
+        several = LogFiles(place.files)
+        with UnchangedFiles(place.paths, place.pattern).checked():
+            if len(several) == 1:
+                with named(place.paths[0], "read"), several[0] as file:
+                    yield place, find_format(file), file, given
+                return
+            found = _one_format(several)
+            with _named_together(several):
+                yield place, found, several, given
 
 
-def _one_format(files: list[LogFile]) -> Format:
+def _with_items(options: dict[str, Any]) -> tuple[dict[Path, str], dict[str, Any]]:
+    """Files of the table of items, and the options with the table in their place."""
+    if options.get("items") is None:
+        return {}, options
+    with _found(options["items"], {}) as (place, found, file, _):
+        if found.source is None:
+            raise InputError(f"is {found.name}, but items are a table of one row per item: pass CSV, JSONL or Parquet")
+        table = found.source(file)
+        files = {path: place.called(path) for path in place.paths}
+        return files, options | {"items": table.table(item_columns(table.names, options))}
+
+
+@contextmanager
+def _named_together(files: LogFiles) -> Iterator[None]:
+    """Put the names of the first and the last file before what is not said of a single one."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(tuple(f"{shown(file.path)}: " for file in files)):
+            raise
+        raise InputError(f"{files.path}: {error}") from error
+
+
+def _read_each(found: Format, files: LogFiles, options: dict[str, Any]) -> BanditLog:
+    """One log of several files: long tables and files of lines are joined, others are read one by one."""
+    if found.columns is not None:
+        return found.read(files, **options)
+    if found.by_name:
+        with Chained(files) as lines, lines.named():
+            return found.read(lines, **options)
+    log = BanditLog.concat(list(WholeFiles(found, files, sys.maxsize, options)))
+    if not options.get("order_by") or log.times is None:
+        return log
+    order = np.argsort(log.times, kind="stable")
+    return log if np.array_equal(order, np.arange(len(order))) else log[order]
+
+
+def _one_format(files: Sequence[LogFile]) -> Format:
     """The format that all files are in."""
     first = files[0].path
-    with named(first, "read"):
+    with named(first, "read"), files[0]:
         found = find_format(files[0])
     for other in files[1:]:
         with named(other.path, "read"), other:
             if find_format(other) is not found:
-                raise InputError(f"is not in the format of {first}, {found.name}: scan them apart")
+                raise InputError(f"is not in the format of {shown(first)}, {found.name}: scan them apart")
     return found
+
+
+def _folder_format(file: LogFile) -> Format | None:
+    """The format of a folder that is a log itself, or None."""
+    return next((one for one in FORMATS if one.folder and one.recognises(file)), None)
+
+
+def _order(place: Place) -> list[str]:
+    """The order of several files, in words, and the columns that their folders are named for."""
+    if len(place.files) < 2:
+        return []
+    names = [Path(place.called(path)).name for path in place.paths]
+    shown_names = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
+    lines = [f"{counted(len(names), 'file')}, in this order: {', '.join(shown_names)}"]
+    if place.files[0].partitions:
+        named_for = ", ".join(map(repr, place.files[0].partitions))
+        lines.append(f"columns of the folders: {named_for}; they are features only where an option names them")
+    return lines
 
 
 def find_format(file: LogFile) -> Format:
     """The format that a file or folder is in: the suffix narrows them down, the content decides."""
     path = file.path
     if path.is_dir():
-        holds = next((one for one in FORMATS if one.folder and one.recognises(file)), None)
+        holds = _folder_format(file)
         if holds is None:
-            raise InputError("is a folder: name a file in it")
+            raise InputError("is a folder: name it by itself, or the files in it")
         return holds
     if not path.exists():
         raise InputError("there is no such file: check the path")
@@ -159,30 +259,40 @@ def _behind(found: Format, path: Path) -> list[Path]:
 
 def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog | LogScan) -> list[str]:
     """What a log was taken to be: its format, its columns, its features and its categories."""
+    if found.columns is not None and Columns(**options).per_round:
+        return assumed_rounds(found, file, Columns(**options), log)
     defaults = {name: default for name, default in found.takes.items() if name in {"round", "chosen"}}
     given = defaults | {name: value for name, value in options.items() if value}
     meanings = {"round": "rounds", "chosen": "picks", "arm": "arms", "order_by": "time"}
+    shape = found.shape(file) if found.shape is not None else None
+    if shape is not None and found.columns is not None and given["round"] not in found.columns(file):
+        del given["round"]
+    if given.get("slate") and found.columns is not None and given["chosen"] not in found.columns(file):
+        del given["chosen"]
     known = ", ".join(f"{word} from {given[name]!r}" for name, word in meanings.items() if given.get(name))
     guessed = found.guessed(file) if found.guessed is not None else []
     written = f" with {' and '.join(guessed)}" if guessed else ""
-    lines = [f"read as {found.name}{written}" + (f": {known}" if known else "")]
+    name = found.name if shape is None else found.name.removeprefix("long ")
+    lines = [f"read as {name}{written}" + (f": {known}" if known else "")]
+    lines += [] if shape is None else [shape]
+    if given.get("slate"):
+        lines.append(f"slates by {given['slate']!r}: {SLATES}")
+    elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
+        lines.append(f"slates: {SLATES}")
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []
-    used = {*given.get("categories", ()), *map(given.get, meanings)}
+    used = {*given.get("categories", ()), *map(given.get, [*meanings, "slate"])}
     past = [name for name in every if is_outcome(name) and name not in used]
     if past:
         lines.append(f"ignored: {', '.join(map(repr, past))}")
     if given.get("like") and found.columns is not None:
-        roles = {*used, "arm", *Encoding.of(given["like"]).columns}
+        products = products_of(given["like"], found.columns(file))
+        roles = {*used, "arm", *Encoding.of(given["like"], products).columns}
         new = [name for name in found.columns(file) if name not in roles and not is_outcome(name)]
         if new:
             lines.append(f"ignored, as the rounds before did not have them: {', '.join(map(repr, new[:6]))}")
     if log.feature_names is not None:
-        # One that is left out would take no more room than saying so.
-        few = 5 if len(log.feature_names) > 6 else 6
-        shown = ", ".join(map(repr, log.feature_names[:few]))
-        more = f" and {len(log.feature_names) - few} more" if len(log.feature_names) > few else ""
-        lines.append(f"{counted(log.n_features, 'feature')}: {shown}{more}")
+        lines.append(f"{counted(log.n_features, 'feature')}: {some_of(log.feature_names)}")
     else:
         lines.append(f"{counted(log.n_features, 'feature')} without names")
     for column, levels in (log.categories or {}).items():
@@ -203,10 +313,12 @@ def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str,
 
 
 def _candidates(path: Path) -> list[Format]:
-    name = path.name.lower()
+    # Whatever may be compressed with gzip may be with these.
+    name = re.sub(r"\.(zst|zstd|bz2)$", ".gz", path.name.lower())
     candidates = [one for one in FORMATS if name.endswith(one.suffixes)]
     if not candidates:
-        raise InputError(f"has none of the known suffixes {suffixes_of(FORMATS)}: convert or rename it")
+        known = f"{suffixes_of(FORMATS)}, or .zst or .bz2 for .gz"
+        raise InputError(f"has none of the known suffixes {known}: convert or rename it")
     return candidates
 
 
@@ -225,33 +337,3 @@ def _as_limit(memory_limit: int | str | None) -> int | None:
     limit = as_bytes(memory_limit)
     check_resident(limit)
     return limit
-
-
-def _as_path(source: Any) -> Path:
-    try:
-        return Path(source)
-    except TypeError:
-        kind = type(source).__name__
-        raise InputError(f"a {kind} is not a path: pass a file's name, or a table to BanditLog.from_frame") from None
-
-
-def _paths(source: Any) -> tuple[list[Path], str | None]:
-    """Files that a path, a pattern or a list stands for, and the pattern."""
-    if not isinstance(source, str | os.PathLike):
-        paths = [Path(one) for one in source]
-        if not paths:
-            raise InputError("there are no files to scan: name at least one")
-        return paths, None
-    name = os.fspath(source)
-    if Path(name).exists() or not glob.has_magic(name):
-        return [Path(name)], None
-    found = sorted(map(Path, glob.glob(name, recursive=True)), key=_by_number)  # noqa: PTH207  it may begin at the root
-    if not found:
-        raise InputError(f"{name}: no file matches: check the pattern")
-    return found, name
-
-
-def _by_number(path: Path) -> list[tuple[str, int]]:
-    """Key to sort files by, numbers in their names as numbers: day 2 before day 10."""
-    pieces = re.split(r"(\d+)", str(path))
-    return [(text, int(number)) for text, number in zip(pieces[::2], [*pieces[1::2], "0"], strict=True)]

@@ -222,6 +222,8 @@ _ENTRY = 100
 """Bytes of memory for a text beside its letters, once Python has it."""
 _SHORT = 64
 """Letters up to which a text takes no more than what is reckoned for it anyway."""
+_LISTED = 1 << 10
+"""Rows of lists of texts that are looked at together: Arrow cannot read those as entries of a dictionary."""
 
 
 def check_size(footer: Footer, names: Sequence[str], rows: int | None = None) -> None:
@@ -312,17 +314,18 @@ def _may_be_long(metadata: Any, rows: int) -> bool:
 
 def _check_texts(footer: Footer, texts: Sequence[str], rows: int | None) -> None:
     """Texts as numbers of entries of a dictionary, their lengths summed up: `rows` rows at a time, or all of them."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     held = total = 0
     roots = list(dict.fromkeys(name.partition(".")[0] for name in texts))
-    with (
-        footer.file.native() as native,
-        pq.ParquetFile(native, metadata=footer.metadata, read_dictionary=list(texts)) as file,
-    ):
+    with footer.file.native() as native:
+        file = pq.ParquetFile(native, metadata=footer.metadata, read_dictionary=list(texts))
         known = set(file.schema_arrow.names)
-        columns = [name for name in {*texts, *roots} if name in known]
-        for batch in file.iter_batches(batch_size=min(_ROWS, rows or _ROWS), columns=columns):
+        columns, most = [name for name in {*texts, *roots} if name in known], _ROWS
+        if any(pa.types.is_nested(file.schema_arrow.field(name).type) for name in columns):
+            file, most = pq.ParquetFile(native, metadata=footer.metadata), _LISTED
+        for batch in file.iter_batches(batch_size=min(most, rows or most), columns=columns):
             held += len(batch)
             total += sum(_letters(column) for column in batch.columns)
             check_memory(3 * total)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from onlooker.base.errors import InputError
 from onlooker.formats import (
+    long_arrow,
     long_csv,
     long_jsonl,
     long_parquet,
@@ -22,6 +23,7 @@ from onlooker.formats.long import Source
 FORMATS: tuple[Format, ...] = (
     nested_parquet.FORMAT,
     long_parquet.FORMAT,
+    long_arrow.FORMAT,
     open_bandit.FORMAT,
     yahoo_r6a.FORMAT,
     vw_dsjson.BY_CONTENT,

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,14 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import Room, check_held, memory_limited
 from onlooker.base.threads import ahead, ordered_map
-from onlooker.formats.format import TABLE, Format, Scanned, Stretch, named
+from onlooker.base.types import Ids
+from onlooker.formats.format import Format, Scanned, Stretch, named
+from onlooker.formats.places import Place
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
-from onlooker.logs.categories import Categories
+from onlooker.logs.categories import Categories, Encoded, Growing
+from onlooker.logs.factored import Crossing
+from onlooker.logs.layouts import Layout, SparseRows
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Result, Task
 from onlooker.logs.parts_summary import SAMPLE_BYTES
@@ -32,12 +35,11 @@ class LogScan:
     scan in place of a log. Files that change in the meantime are refused: what was found would be of two versions.
     """
 
-    def __init__(
-        self, paths: Sequence[Path], scanned: Scanned, files: UnchangedFiles, limit: int | None = None
-    ) -> None:
-        self.paths = tuple(paths)
-        """The files, in order; none where a table of another library is scanned."""
-        self.name = self.paths[0] if self.paths else TABLE
+    def __init__(self, place: Place, scanned: Scanned, files: UnchangedFiles, limit: int | None = None) -> None:
+        self.paths = tuple(place.paths)
+        """The files, in order, or copies of them; none where a table of another library is scanned."""
+        self._place = place
+        self.name = place.name if place.table is not None or len(self.paths) > 1 else place.called(self.paths[0])
         """What messages call it."""
         self.memory_limit = limit
         """Peak memory in bytes that working on the scan may take, or None."""
@@ -45,7 +47,7 @@ class LogScan:
         self.held = UnchangedParts(self.name)
         """What every part that `run` works on held when it was first read."""
         if limit is not None:
-            scanned.batch_rows = Room(limit, scanned.n_features).batch_rows
+            scanned.batch_rows = Room(limit, scanned.n_features, scanned.row_bytes).batch_rows
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -61,6 +63,22 @@ class LogScan:
     def categories(self) -> Categories | None:
         """Levels of every category by its column, the reference first, or None."""
         return self._scanned.categories
+
+    @property
+    def crossing(self) -> Crossing | None:
+        """What each weight belongs to, where features are made of contexts and arms; else None."""
+        found: Crossing | None = getattr(self._scanned, "crossing", None)
+        return found
+
+    @property
+    def all_arms(self) -> Ids:
+        """Ids of all arms, where the log has a fixed set of them; else none."""
+        return np.asarray(getattr(self._scanned, "arms", ()))
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether parts keep only what is not 0."""
+        return self._scanned.row_bytes is not None
 
     @property
     def sample_bytes(self) -> int:
@@ -114,7 +132,7 @@ class LogScan:
         What `run` works on is `compared` with what it was before; beyond that there is what the system says.
         """
         self._files.compared = compared and self.held.complete
-        with memory_limited(self.memory_limit), self._files.checked():
+        with memory_limited(self.memory_limit), self._place.said(), self._files.checked():
             yield from found
 
     def _not_empty(self, found: Iterator[Result]) -> Iterator[Result]:
@@ -135,23 +153,46 @@ class LogScan:
 
 
 class WholeFiles:
-    """Files of a format that is read whole: one at a time, the later ones encoded like the first."""
+    """Files of a format that is read whole: one at a time, encoded alike."""
 
     def __init__(self, found: Format, files: Sequence[LogFile], batch_rows: int, options: dict[str, Any]) -> None:
         self._format, self._files, self.batch_rows, self._options = found, files, batch_rows, options
-        head = self._read(files[0])[:1]
+        first = self._read(files[0])
+        head = first[:1]
+        self._sparse = isinstance(first.features, Layout)
+        self.row_bytes = -(-first.nbytes // len(first.features)) if self._sparse else None
         self.feature_names, self.n_features, self.categories = head.feature_names, head.n_features, head.categories
-        if "like" in found.takes and head.feature_names is not None:
-            encoded = {"like": head}
-            self._options = {
-                name: options[name] for name in options if name not in {"features", "categories"}
-            } | encoded
+        if found.by_name and head.feature_names is not None:
+            self._like(head if options.get("features") or options.get("like") else self._grown(head))
+
+    def _like(self, known: Encoded) -> None:
+        self._options = {name: value for name, value in self._options.items() if name != "features"} | {"like": known}
+
+    def _grown(self, head: BanditLog) -> BanditLog:
+        """Rounds with the features of all files: a later one may name some for the first time, which are 0 before."""
+        for file in self._files[1:]:
+            if self._options.get("cross"):
+                more = {*(self._read(file).feature_names or ())} - {*(head.feature_names or ())}
+                if more:
+                    remedy = "read the files whole, as read_log does, or name the features"
+                    raise InputError(f"{file.path}: has {min(more)!r}, which {self._files[0].path} lacks: {remedy}")
+                continue
+            self._like(Growing(head.feature_names, head.categories))
+            head = self._read(file)[:1]
+        self.feature_names, self.n_features, self.categories = head.feature_names, head.n_features, head.categories
+        return head
 
     def __iter__(self) -> Iterator[BanditLog]:
+        from scipy.sparse import csr_array
+
         for file in self._files:
             log = self._read(file)
             if (log.feature_names, log.n_features) != (self.feature_names, self.n_features):
                 raise InputError(f"{file.path}: has other features than {self._files[0].path}: scan it alone")
+            if isinstance(log.features, Layout) != self._sparse:
+                # Parts are all of one layout, that of the first file.
+                rows = SparseRows.of(csr_array(log.dense)) if self._sparse else log.dense
+                log = log.with_features(rows, log.feature_names, log.categories)
             start = 0
             while start < log.n_rounds:
                 stop = int(np.searchsorted(log.offsets, log.offsets[start] + self.batch_rows, side="right")) - 1
@@ -165,7 +206,7 @@ class WholeFiles:
     def _read(self, file: LogFile) -> BanditLog:
         with named(file.path, "read"), file:
             log = self._format.read(file, **self._options)
-            check_held(log.dense.nbytes)
+            check_held(log.nbytes)
         return log
 
 

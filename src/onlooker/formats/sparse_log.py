@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
-from onlooker.base.types import Index, Matrix
+from onlooker.base.types import Index
 from onlooker.base.warn import warn
-from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids, name_of
+from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids, check_fits, name_of
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding, Growing, level_name
 from onlooker.logs.columns import check_columns
 from onlooker.logs.encoding import some
+from onlooker.logs.layouts import SparseRows as KeptSparse
+from onlooker.logs.layouts import stays_sparse
 from onlooker.logs.log import BanditLog
 
 
@@ -78,7 +81,7 @@ class SparseLog:
             self._chosen,
             feature_names=names,
             round_ids=as_ids(self.round_ids) if len(self.round_ids) == len(self._chosen) else None,
-            arm_ids=as_ids(self.arm_ids) if len(self.arm_ids) == len(table) else None,
+            arm_ids=as_ids(self.arm_ids) if len(self.arm_ids) == table.shape[0] else None,
             categories=categories,
         )
         self._warn_of_shared()
@@ -114,22 +117,27 @@ class SparseLog:
                 SharedFeaturesWarning,
             )
 
-    def _table(self, offsets: Index) -> tuple[list[str], Matrix, dict[str, tuple[str, ...]]]:
+    def _table(self, offsets: Index) -> tuple[list[str], Any, dict[str, tuple[str, ...]]]:
+        """Names of the features, their rows as an array or as a sparse matrix, and the levels of categories."""
         own, common = self._layouts()
         if not own.names:
             raise InputError("has no feature that differs between arms: describe the arms")
-        if common is None:
-            return own.names, self.arms.matrix(own).toarray(), own.categories
-        width = len(own.names)
-        self.shared.check_fits(len(common.names))
-        self.arms.check_fits(width * (1 + len(common.names)))
-        context = self.shared.matrix(common).toarray()
         arms = self.arms.matrix(own)
+        arms.eliminate_zeros()
+        if common is None:
+            return own.names, _as_kept(arms), own.categories
+        context = self.shared.matrix(common)
+        names = own.names + crossed(common.names, own.names)
+        n_values = n_products(context, arms, offsets)
+        check_fits(arms.shape[0], len(names), n_values)
+        if stays_sparse(arms.shape[0], len(names), n_values):
+            return names, sparse_products(context, arms, offsets), own.categories
+        width = len(own.names)
         # Room for the products beside the arms' own features.
-        arms.resize(arms.shape[0], width * (1 + len(common.names)))
+        arms.resize(arms.shape[0], len(names))
         table = arms.toarray()
-        products(table[:, width:], context, table[:, :width], offsets)
-        return own.names + crossed(common.names, own.names), table, own.categories
+        products(table[:, width:], context.toarray(), table[:, :width], offsets)
+        return names, table, own.categories
 
     def _layouts(self) -> tuple[Layout, Layout | None]:
         """Columns for the arms and, if they are crossed, for what the arms share."""
@@ -161,8 +169,31 @@ class SparseLog:
         known = known.grown(levels)
         references = {level_name(column, all_[0]) for column, all_ in known.categories.items()}
         names = [name_of(key) for key, number in self.arms.columns.items() if number >= 0]
-        new = sorted({*names} - {*known.feature_names} - references)
+        # In the order in which they come, as in a file that has them all.
+        new = [name for name in dict.fromkeys(names) if name not in {*known.feature_names, *references}]
         return Encoding((*known.feature_names, *new), known.categories)
+
+
+def values_of(log: BanditLog, t: int, *, zeros: bool) -> list[list[tuple[int, float]]]:
+    """Place and value of every feature that is not 0, for each arm of round `t`; of the first arm all with `zeros`.
+
+    Examples
+    --------
+    >>> values_of(BanditLog(np.eye(2), [0, 2], [0]), 0, zeros=True)
+    [[(0, 1.0), (1, 0.0)], [(1, 1.0)]]
+    """
+    rows: Any = log.features[log.offsets[t] : log.offsets[t + 1]]
+    if isinstance(rows, KeptSparse):
+        matrix = rows.matrix
+        ends, places, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.astype(float).tolist()
+        found = [[*zip(places[a:b], values[a:b], strict=True)] for a, b in pairwise(ends)]
+        if zeros:
+            found[0] = [*enumerate(rows[:1].toarray()[0].astype(float).tolist())]
+        return found
+    return [
+        [(place, value) for place, value in enumerate(row) if value or (zeros and k == 0)]
+        for k, row in enumerate(log.arms(t).astype(float).tolist())
+    ]
 
 
 _TIMES = " x "
@@ -197,6 +228,12 @@ def uncrossed(names: Sequence[str]) -> tuple[list[str], list[str]]:
     raise InputError("what it should be like was not read with cross=True: read this without it too")
 
 
+def n_products(context: Any, arms: Any, offsets: Index) -> int:
+    """How many values the rows of arms and their products with their round's context have."""
+    by_row = np.repeat(np.diff(context.indptr), np.diff(offsets))
+    return int(np.diff(arms.indptr) @ (1 + by_row))
+
+
 def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offsets: Index) -> None:
     """Fill `out` with the products of every feature of a round's `context` with every feature of its arms."""
     for start, stop in ragged.blocks(offsets, out.shape[1]):
@@ -205,3 +242,43 @@ def products(out: NDArray[Any], context: NDArray[Any], arms: NDArray[Any], offse
         # Overflow is reported, with its place, when the log is made.
         with np.errstate(over="ignore", invalid="ignore"):
             out[rows] = (repeated[:, :, None] * arms[rows, None, :]).reshape(len(repeated), out.shape[1])
+
+
+def sparse_products(context: Any, arms: Any, offsets: Index) -> Any:
+    """Rows of the arms, then the products of every feature of their round's context with every one of theirs; sparse.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> sparse_products(csr_array([[30.0]]), csr_array([[2.0, 0.0], [3.0, 1.0]]), np.array([0, 2])).toarray()
+    array([[ 2.,  0., 60.,  0.],
+           [ 3.,  1., 90., 30.]])
+    """
+    from scipy.sparse import csr_array, hstack
+
+    (n_rows, width), sizes = arms.shape, np.diff(offsets)
+    own, shared = np.diff(arms.indptr), np.repeat(np.diff(context.indptr), sizes)
+    # Entry by entry of the arms, every entry of its round's context.
+    of = np.repeat(np.arange(n_rows), own)
+    entry = np.repeat(np.arange(len(of)), shared[of])
+    first = np.cumsum(shared[of]) - shared[of]
+    begin = np.repeat(context.indptr[:-1], sizes)[of]
+    partner = np.arange(len(entry)) - (first - begin)[entry]
+    # Overflow is reported, with its place, when the log is made.
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = arms.data[entry] * context.data[partner]
+    columns = context.indices[partner].astype(np.int64) * width + arms.indices[entry]
+    ends = np.concatenate([[0], np.cumsum(own * shared)])
+    crossed_rows = csr_array((values, columns, ends), shape=(n_rows, context.shape[1] * width))
+    found = hstack([arms, crossed_rows], format="csr")
+    found.sort_indices()
+    return found
+
+
+def _as_kept(rows: Any) -> Any:
+    """Sparse rows as a log keeps them: as an array, unless `stays_sparse`."""
+    n_rows, width = rows.shape
+    if stays_sparse(n_rows, width, rows.nnz):
+        return rows
+    check_fits(n_rows, width, rows.nnz)
+    return rows.toarray()

@@ -15,6 +15,7 @@ from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index
 from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, level_name, level_order
+from onlooker.logs.layouts import stays_sparse
 
 _CELLS = 1 << 16
 """Cells and rows from one check of values and memory to the next."""
@@ -184,17 +185,6 @@ class SparseRows:
         self.numbers, self.values = array("i"), array("d")
         return matrix
 
-    def check_fits(self, width: int) -> None:
-        """Refuse a table that would not fit into memory beside the cells that it is made of."""
-        cells = 12 * len(self.numbers)
-        try:
-            check_memory(cells + max(cells, 8 * self.n_rows * width))
-        except InputError as error:
-            raise InputError(
-                f"has {width:,} features and {self.n_rows:,} offered arms so far, too many for memory as a table: "
-                "choose some with features=[...]"
-            ) from error
-
     def _cells(self) -> Any:
         """All cells as they came, a column for every number."""
         from scipy.sparse import csr_array
@@ -212,7 +202,7 @@ class SparseRows:
             where = f"line {self._line(cell)}, feature {name!r}"
             raise InputError(f"{where} is {self.values[cell]}: fill it in or leave the round out")
         self._checked = len(self.numbers)
-        self.check_fits(self.columns.count)
+        check_fits(self.n_rows, self.columns.count, len(self.numbers))
 
     def _line(self, cell: int) -> int:
         """Line of the file that a cell comes from."""
@@ -241,6 +231,23 @@ class SparseRows:
             column: level_order(known) if complete[place] else ("", *level_order(known))
             for place, (column, known) in enumerate(levels.items())
         }
+
+
+NAME = 100
+"""Bytes that a feature's name takes in lists, sets and the log; tests/fuzz/test_bombs.py has a file of a million."""
+
+
+def check_fits(n_rows: int, width: int, n_values: int) -> None:
+    """Refuse rows that would not fit into memory, sparse or as an array, beside the cells that they are made of."""
+    cells = 12 * n_values
+    rows = cells if stays_sparse(n_rows, width, n_values) else max(cells, 8 * n_rows * width)
+    try:
+        check_memory(cells + rows + NAME * width)
+    except InputError as error:
+        raise InputError(
+            f"has {width:,} features and {n_rows:,} offered arms so far, too many for memory as a table: "
+            "choose some with features=[...]"
+        ) from error
 
 
 def _one_in_each_row(places: Index, width: int) -> Any:

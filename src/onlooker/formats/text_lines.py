@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import os
+import re
 import threading
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self, TextIO, TypeVar, cast
 
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory, limit_in_force
+from onlooker.base.text import one_line
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -26,7 +29,12 @@ HEAD = 1 << 20
 """Bytes at the beginning of a file that its format and its header are found by."""
 _AHEAD = 1 << 25
 """Bytes of memory that may be taken between two looks at it: some blocks of text and what they become."""
-_MAGIC = b"\x1f\x8b"
+_MAGICS = {
+    "gzip": re.compile(rb"\x1f\x8b"),
+    "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
+    "bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+}
+"""How compressed files begin."""
 
 
 class LogFile:
@@ -45,16 +53,18 @@ class LogFile:
     (b'round', b'round,chosen')
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, partitions: dict[str, Any] | None = None) -> None:
         self.path = path
         """Where it is; it may be a folder."""
+        self.partitions = partitions or {}
+        """Columns that the folders it lies in are named for, and their value in all of its rows."""
         self._blocks = 0
         self._raw: _Raw | None = None
         self._native: Any = None
         self._found: dict[Callable[[LogFile], Any], Any] = {}
 
-    def __reduce__(self) -> tuple[type[LogFile], tuple[Path]]:
-        return LogFile, (self.path,)
+    def __reduce__(self) -> tuple[type[LogFile], tuple[Path, dict[str, Any]]]:
+        return LogFile, (self.path, self.partitions)
 
     def __enter__(self) -> Self:
         self._blocks += 1
@@ -88,10 +98,11 @@ class LogFile:
         return self.once(_first_bytes)[:size]
 
     def stream(self) -> BinaryIO:
-        """All of it from the beginning; a file that begins as gzip files do is decompressed, whatever its name is."""
-        if self.once(_is_compressed):
+        """All of it from the beginning; what begins as gzip, zstd or bz2 does is decompressed, whatever its name."""
+        compression = self.once(_compression)
+        if compression is not None:
             self.once(_check_growth)
-            return cast("BinaryIO", io.BufferedReader(_Bounded(self.plain()), 1 << 18))
+            return cast("BinaryIO", io.BufferedReader(_Bounded(self.plain(), compression), 1 << 18))
         return cast("BinaryIO", io.BufferedReader(_Watched(self.plain()), 1 << 18))
 
     def plain(self) -> _Reader:
@@ -105,7 +116,7 @@ class LogFile:
     @contextmanager
     def for_arrow(self) -> Iterator[Any]:
         """All of it for Arrow, which reads plain files in larger pieces than Python would hand to it."""
-        if limit_in_force() is not None or self.once(_is_compressed):
+        if limit_in_force() is not None or self.once(_compression) is not None:
             with self.stream() as stream:
                 yield stream
             return
@@ -136,14 +147,17 @@ def _first_bytes(file: LogFile) -> bytes:
         return stream.read(HEAD)
 
 
-def _is_compressed(file: LogFile) -> bool:
+def _compression(file: LogFile) -> str | None:
     with file.plain() as plain:
-        return plain.read(2) == _MAGIC
+        start = plain.read(10) or b""
+    return next((kind for kind, magic in _MAGICS.items() if magic.match(start)), None)
 
 
 def _check_growth(file: LogFile) -> None:
     """Refuse a bomb by its beginning: readers may take minutes to get as far as decompressing does in no time."""
-    with _Bounded(file.plain()) as unpacked:
+    kind = file.once(_compression)
+    assert kind is not None
+    with _Bounded(file.plain(), kind) as unpacked:
         left = FLOOR + 1
         while left > 0 and (read := len(unpacked.read(min(left, 1 << 18)) or b"")):
             left -= read
@@ -220,18 +234,20 @@ class _Watched(io.RawIOBase):
 
 
 class _Bounded(_Watched):
-    """A gzip file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
+    """A compressed file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
 
-    def __init__(self, raw: _Reader) -> None:
+    def __init__(self, raw: _Reader, kind: str) -> None:
         super().__init__(raw)
-        self._file = gzip.GzipFile(fileobj=cast("BinaryIO", raw), mode="rb")
+        self._file = _unpacked(cast("BinaryIO", raw), kind)
         self._read = 0
 
     def _fill(self, buffer: WriteableBuffer) -> int:
         try:
-            count = self._file.readinto(buffer)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"cannot be decompressed ({error}): compress it again") from error
+            count = int(self._file.readinto(buffer))
+        except (EOFError, OSError, zlib.error) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise
+            raise InputError(f"cannot be decompressed ({one_line(error)}): compress it again") from error
         self._read += count
         if self._read > max(FLOOR, RATIO * self._raw.tell()):
             raise InputError(
@@ -243,6 +259,16 @@ class _Bounded(_Watched):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _unpacked(raw: BinaryIO, kind: str) -> Any:
+    if kind == "gzip":
+        return gzip.GzipFile(fileobj=raw, mode="rb")
+    if kind == "bz2":
+        return bz2.BZ2File(raw)
+    import pyarrow as pa
+
+    return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
 
 
 LONGEST = 1 << 24

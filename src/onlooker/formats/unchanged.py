@@ -5,7 +5,6 @@ A change is noticed by what the system says of a file, and by the content of eve
 
 from __future__ import annotations
 
-import glob
 import os
 import stat
 import time
@@ -21,6 +20,8 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.text import shown
 from onlooker.formats.open_bandit import ITEMS
+from onlooker.formats.paths import matching
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
 _REMEDY = "an answer would mix two versions of it, so run this again when it is complete, or on a copy"
@@ -74,7 +75,7 @@ class UnchangedFiles:
     paths
         The logs, a file or folder each.
     pattern
-        What they were found by, if they were: no other file may come to match it.
+        The folder or pattern that they were found by, if they were: no other file may come to belong to it.
     """
 
     def __init__(self, paths: Iterable[Path], pattern: str | None = None) -> None:
@@ -116,7 +117,7 @@ class UnchangedFiles:
             )
 
     def _matching(self) -> set[str]:
-        return set() if self._pattern is None else set(glob.glob(self._pattern, recursive=True))  # noqa: PTH207
+        return set() if self._pattern is None else {os.fspath(path) for path in matching(self._pattern)}
 
     def _states(self) -> dict[Path, FileState]:
         found = {path: FileState.of(path) for path in self._paths}
@@ -153,8 +154,10 @@ class Held:
         """
         from onlooker.kernels.checksums import bits_checksum
 
-        values = np.ascontiguousarray(log.features).reshape(-1)
-        checksum = int(bits_checksum(values.view(f"u{values.itemsize}")))
+        checksum = 0
+        for array in log.features.arrays if isinstance(log.features, Layout) else (log.features,):
+            values = np.ascontiguousarray(array).reshape(-1)
+            checksum = checksum << 64 | int(bits_checksum(values.view(f"u{values.itemsize}")))
         for positions in (log.n_arms, log.chosen):
             checksum = checksum << 32 | zlib.crc32(np.ascontiguousarray(positions).data)
         return cls(log.n_rounds, checksum)

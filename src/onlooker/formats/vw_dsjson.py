@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any, BinaryIO
@@ -14,11 +14,12 @@ import numpy as np
 
 from onlooker.base.errors import InputError, SkippedLinesWarning
 from onlooker.base.json_input import parsed
-from onlooker.base.types import Index
+from onlooker.base.types import Index, Vector
 from onlooker.base.warn import warn
 from onlooker.formats.dsjson_features import ObjectReader
+from onlooker.formats.dsjson_slots import Slot, slots
 from onlooker.formats.format import Format
-from onlooker.formats.sparse_log import SparseLog
+from onlooker.formats.sparse_log import SparseLog, values_of
 from onlooker.formats.text_lines import LogFile, as_text, as_text_file, at_line, numbered_lines
 from onlooker.logs.categories import Encoded
 from onlooker.logs.log import BanditLog, feature_labels
@@ -70,45 +71,47 @@ def _known(times: Sequence[tuple[int, Any]]) -> list[Any]:
     return known
 
 
-def write(log: BanditLog, target: BinaryIO, *, compress: bool = False) -> None:
+def write(log: BanditLog, target: BinaryIO, *, compress: bool = False, propensities: Vector | None = None) -> None:
     """Write every value so that it reads back exactly; zeros only in the first arm, which names the features.
 
-    The format wants a cost and probabilities. An observer knows neither: 0 and 1 stand in for them.
+    The format wants a cost and probabilities. A log has neither: 0 and 1 stand in for them, unless `propensities` are
+    given, one per row.
     """
-    paths = _paths(feature_labels(log.feature_names, log.n_features))
+    paths, ids = _paths(feature_labels(log.weight_names, log.n_features)), log.arm_ids
     with as_text_file(target, compress=compress) as file:
         for t in range(log.n_rounds):
-            rows = log.arms(t).astype(float).tolist()
-            arms = [_arm(paths, row, zeros=t == 0 and k == 0) for k, row in enumerate(rows)]
-            if log.arm_ids is not None:
-                for arm, name in zip(arms, log.arm_ids[log.offsets[t] : log.offsets[t + 1]].tolist(), strict=True):
+            arms = [_arm(paths, row) for row in values_of(log, t, zeros=t == 0)]
+            if ids is not None:
+                for arm, name in zip(arms, ids[log.offsets[t] : log.offsets[t + 1]].tolist(), strict=True):
                     arm["_tag"] = str(name)
-            event = _event(int(log.chosen[t]), arms)
+            known = None if propensities is None else propensities[log.offsets[t] : log.offsets[t + 1]].tolist()
+            event = _event(int(log.chosen[t]), arms, known)
             if log.round_ids is not None:
                 event["EventId"] = str(log.round_ids[t])
             json.dump(event, file, ensure_ascii=False, separators=(",", ":"))
             file.write("\n")
 
 
-def _event(pick: int, arms: list[dict[str, Any]]) -> dict[str, Any]:
+def _event(pick: int, arms: list[dict[str, Any]], propensities: list[float] | None) -> dict[str, Any]:
     others = [k for k in range(len(arms)) if k != pick]
+    chances = [float(k == pick) for k in range(len(arms))] if propensities is None else propensities
     return {
         "_label_cost": 0,
-        "_label_probability": 1,
+        "_label_probability": chances[pick],
         "_label_Action": pick + 1,
         "_labelIndex": pick,
         "Version": "1",
         "a": [pick + 1, *(k + 1 for k in others)],
-        "p": [1] + [0] * len(others),
+        "p": [chances[k] for k in (pick, *others)],
         "c": {"_multi": arms},
     }
 
 
-def _arm(paths: Sequence[tuple[str, str]], row: Sequence[float], *, zeros: bool) -> dict[str, Any]:
+def _arm(paths: Sequence[tuple[str, str]], row: Iterable[tuple[int, float]]) -> dict[str, Any]:
     arm: dict[str, Any] = {}
-    for (namespace, name), value in zip(paths, row, strict=True):
-        if value or zeros:
-            (arm.setdefault(namespace, {}) if namespace else arm)[name] = value
+    for place, value in row:
+        namespace, name = paths[place]
+        (arm.setdefault(namespace, {}) if namespace else arm)[name] = value
     return arm
 
 
@@ -131,8 +134,6 @@ _TIMESTAMP = "Timestamp"
 _DANGLING = frozenset({"RewardValue", "EventId", "ActionTaken", "DeferredAction", "o", "v"})
 """Fields of the lines that bring a reward, or news of an action, to an event of long ago."""
 _REFUSED = {
-    "_slots": "fills several slots (_slots: CCB or slates), each a choice of its own: log one choice an event",
-    "_outcomes": "has the outcomes of several slots (CCB or slates): log one choice an event",
     "_label_ca": "picks from a continuous range (_label_ca): only choices among arms can be read",
 }
 
@@ -155,7 +156,8 @@ def read(
 
     Features are called `namespace^name`, entries of arrays `name[0]` and so on; text makes a category. Those outside of
     `_multi` are shared by the arms: left out, or with `cross` multiplied with every feature of the arms, called
-    `shared x arm`. `order_by` names a field of the events, such as `Timestamp`. `EventId` is the round's id.
+    `shared x arm`. `order_by` names a field of the events, such as `Timestamp`. `EventId` is the round's id. An event
+    that fills slots (`_slots`, `_outcomes`) is a slate: every slot is a round, among the arms that are left.
     """
     events = _Events(SparseLog(features, cross, like), order_by)
     for number, line in numbered_lines(file):
@@ -210,22 +212,31 @@ class _Events:
         arms = context.get("_multi")
         if not isinstance(arms, list) or not arms:
             raise InputError("offers no arm: 'c' has the arms as a list under '_multi'")
-        pick = _pick(event, len(arms))
-        self._take_features(number, context, arms)
-        self.times.append((number, event.get(self._order_by or _TIMESTAMP)))
-        if event.get("EventId") is not None:
-            self.rounds.round_ids.append(str(event["EventId"]))
-        self.rounds.end_round(number, pick)
-
-    def _take_features(self, number: int, context: dict[str, Any], arms: list[Any]) -> None:
-        self._shared.add(context)
         for k, arm in enumerate(arms):
             if not isinstance(arm, dict):
                 raise InputError(f"has an arm {k} that is no object: describe every arm by its features")
+        choices = [Slot({}, range(len(arms)), _pick(event, len(arms)))] if not _has_slots(event) else slots(event, arms)
+        for slot in choices:
+            self._take_features(number, context, slot.features, [arms[k] for k in slot.offered])
+            self.times.append((number, event.get(self._order_by or _TIMESTAMP)))
+            if event.get("EventId") is not None:
+                self.rounds.round_ids.append(str(event["EventId"]))
+            self.rounds.end_round(number, slot.pick)
+
+    def _take_features(
+        self, number: int, context: dict[str, Any], slot: dict[str, Any], arms: Sequence[dict[str, Any]]
+    ) -> None:
+        self._shared.add(context)
+        self._shared.add(slot)
+        for arm in arms:
             self._arms.add(arm)
             if arm.get("_tag") is not None:
                 self.rounds.arm_ids.append(str(arm["_tag"]))
             self.rounds.arms.end_row(number)
+
+
+def _has_slots(event: dict[str, Any]) -> bool:
+    return "_outcomes" in event or "_slots" in event["c"]
 
 
 def _pick(event: dict[str, Any], n_arms: int) -> int:

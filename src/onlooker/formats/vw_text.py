@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import BinaryIO
 
 from onlooker.base.errors import InputError
+from onlooker.base.types import Vector
 from onlooker.formats.format import Format
-from onlooker.formats.sparse_log import SparseLog
+from onlooker.formats.sparse_log import SparseLog, values_of
 from onlooker.formats.text_lines import LogFile, as_text, as_text_file, at_line, numbered_lines
 from onlooker.formats.vw_features import LineReader, as_number
 from onlooker.logs.categories import Encoded
@@ -20,32 +21,39 @@ PICKED = "0:0:1 "
 """The format wants a cost and a probability. An observer knows neither: 0 and 1 stand in for them."""
 
 
-def write(log: BanditLog, target: BinaryIO, *, compress: bool = False) -> None:
-    """Write every value so that it reads back exactly; zeros only on the first line, which names the features."""
-    names = [_parted(name) for name in feature_labels(log.feature_names, log.n_features)]
+def write(log: BanditLog, target: BinaryIO, *, compress: bool = False, propensities: Vector | None = None) -> None:
+    """Write every value so that it reads back exactly; zeros only on the first line, which names the features.
+
+    `propensities`, one per row, give the label its probability.
+    """
+    names = [_parted(name) for name in feature_labels(log.weight_names, log.n_features)]
     with as_text_file(target, compress=compress) as file:
-        first = True
+        first, ids = True, log.arm_ids
         for t in range(log.n_rounds):
             if log.round_ids is not None:
                 file.write(f"shared {_tag(log.round_ids[t], 'round')}|\n")
-            for k, row in enumerate(log.arms(t).astype(float).tolist()):
-                label = PICKED if k == log.chosen[t] else ""
-                tag = "" if log.arm_ids is None else _tag(log.arm_ids[log.offsets[t] + k], "arm")
-                file.write(f"{label}{tag}{''.join(_feature_words(names, row, zeros=first)) or '|'}\n")
-                first = False
+            for k, row in enumerate(values_of(log, t, zeros=first)):
+                label = _label(log, t, propensities) if k == log.chosen[t] else ""
+                tag = "" if ids is None else _tag(ids[log.offsets[t] + k], "arm")
+                file.write(f"{label}{tag}{''.join(_feature_words(names, row)) or '|'}\n")
+            first = False
             file.write("\n")
 
 
-def _feature_words(names: Sequence[tuple[str, str]], row: Sequence[float], *, zeros: bool) -> Iterator[str]:
+def _label(log: BanditLog, t: int, propensities: Vector | None) -> str:
+    return PICKED if propensities is None else f"0:0:{float(propensities[log.offsets[t] + log.chosen[t]])!r} "
+
+
+def _feature_words(names: Sequence[tuple[str, str]], row: Iterable[tuple[int, float]]) -> Iterator[str]:
     before = None
-    for (namespace, name), value in zip(names, row, strict=True):
-        if value or zeros:
-            if namespace != before:
-                yield f"|{namespace} " if before is None else f" |{namespace} "
-            else:
-                yield " "
-            yield f"{name}:{value!r}"
-            before = namespace
+    for place, value in row:
+        namespace, name = names[place]
+        if namespace != before:
+            yield f"|{namespace} " if before is None else f" |{namespace} "
+        else:
+            yield " "
+        yield f"{name}:{value!r}"
+        before = namespace
 
 
 def _parted(name: str) -> tuple[str, str]:

@@ -1,0 +1,99 @@
+"""Rows that are in no file of this machine, copied once into a temporary folder, so that all passes see the same."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from onlooker.base.errors import InputError
+from onlooker.base.text import one_line
+
+CHUNK = 1 << 22
+"""Bytes that are copied at a time."""
+_MARGIN = 1 << 26
+"""Bytes that are left free where the copies are made: other programs write there too."""
+
+
+class Spool:
+    """A temporary folder that is deleted with the object, or when Python ends.
+
+    Examples
+    --------
+    >>> spool = Spool()
+    >>> with spool.file("s3://bucket/log.csv", "log.csv") as (path, file):
+    ...     _ = file.write(b"round,chosen")
+    >>> path.read_bytes(), spool.said(f"{path}: is empty")
+    (b'round,chosen', 's3://bucket/log.csv: is empty')
+    >>> spool.close()
+    >>> path.exists()
+    False
+    """
+
+    def __init__(self) -> None:
+        with _room():
+            self.folder = Path(tempfile.mkdtemp(prefix="onlooker-"))
+        self.close: Callable[[], object] = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        """Delete it."""
+        self.names: dict[Path, str] = {}
+        """What messages call every file in it."""
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[()]]:
+        # A worker has the files, not the folder's keeper.
+        return _nothing, ()
+
+    @contextmanager
+    def file(self, name: str, called: str) -> Iterator[tuple[Path, BinaryIO]]:
+        """A new file to write a copy of `name` to; `called` is a name whose suffix says what it is."""
+        path = self.folder / str(len(self.names)) / Path(called).name
+        self.names[path] = name
+        with _room():
+            path.parent.mkdir()
+            with open(path, "wb") as file:
+                yield path, file
+
+    def check_room(self, size: int) -> None:
+        """Refuse to copy so many bytes where they do not fit."""
+        free = shutil.disk_usage(self.folder).free - _MARGIN
+        if size > free:
+            where = f"{self.folder.parent} has {max(free, 0) / 1e6:,.0f} MB of room"
+            raise InputError(f"takes {size / 1e6:,.0f} MB, but {where}: set TMPDIR to a folder with more")
+
+    def said(self, text: str) -> str:
+        """A message with the names of what was copied, in the place of those of the copies."""
+        for path, name in self.names.items():
+            text = text.replace(str(path), name)
+        return text
+
+
+def _nothing() -> None:
+    """What a worker gets in the place of a spool."""
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = tempfile.gettempdir() if error.filename is None else os.fsdecode(error.filename)
+        raise InputError(
+            f"cannot be copied to {where} ({one_line(error)}): set TMPDIR to a folder with room"
+        ) from error
+
+
+def write_arrow(reader: Any, file: BinaryIO, check: Callable[[int], None]) -> int:
+    """Write a stream of Arrow's to a file, batch by batch; gives the number of rows."""
+    import pyarrow as pa
+
+    rows = 0
+    with pa.ipc.new_file(file, reader.schema) as writer:
+        for batch in reader:
+            check(batch.nbytes)
+            writer.write_batch(batch)
+            rows += len(batch)
+    return rows
