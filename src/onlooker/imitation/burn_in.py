@@ -19,10 +19,12 @@ from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.out_of_core import refine_suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories
+from onlooker.logs.factored import Crossing
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import PartsSummary, check_room, summarise_parts
 from onlooker.logs.policy import LinearPolicy
+from onlooker.logs.slates import whole_slates
 
 
 @runtime_checkable
@@ -144,9 +146,12 @@ class BurnInSweep:
     categories: Categories | None = None
     """Of the log."""
 
+    crossing: Crossing | None = None
+    """Of the log."""
+
     def policy(self, index: int) -> LinearPolicy:
         """Policy found at the `index`-th alpha."""
-        return LinearPolicy(self.thetas[index], self.feature_names, self.categories)
+        return LinearPolicy.of(self.thetas[index], self)
 
 
 def burn_in_sweep(
@@ -179,6 +184,8 @@ def burn_in_sweep(
     seen = summarise_parts(log) if isinstance(log, Parts) else None
     n_rounds = as_log(log).n_rounds if seen is None else seen.n_rounds
     burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
+    if isinstance(log, BanditLog):
+        burn_ins = whole_slates(log.round_ids, log.n_arms, burn_ins)
     if isinstance(log, Parts) and seen is not None:
         thetas, losses = _fit_parts(log, seen, burn_ins, l2=l2, progress=progress)
     else:
@@ -190,6 +197,7 @@ def burn_in_sweep(
         losses=losses,
         feature_names=log.feature_names,
         categories=log.categories,
+        crossing=getattr(log, "crossing", None),
     )
 
 
@@ -311,6 +319,9 @@ class HeldOut:
         edges = np.arange(BLOCKS + 1) * n // BLOCKS
         sides = edges[[(k, k + 1) for k in range(BLOCKS // 2 + EVERY - 1, BLOCKS, EVERY)]]
         starts = np.unique([int(fraction * n) for fraction in CANDIDATES])
+        if weights is None:
+            starts = np.unique(whole_slates(log.round_ids, log.n_arms, starts))
+            sides = whole_slates(log.round_ids, log.n_arms, sides.ravel()).reshape(sides.shape)
         counts = np.ones(log.n_rounds)
         places, parts = starts, sides
         if weights is not None:
@@ -327,7 +338,7 @@ class HeldOut:
         judged = np.isfinite(thetas).all(axis=1)
         if not judged.any():
             return None
-        losses = np.array([[_mean_loss(log, counts, part, theta) for part in parts] for theta in thetas[judged]])
+        losses = _mean_losses(log, counts, parts, thetas[judged])
         best = int(losses.mean(axis=1).argmin())
         worse = losses - losses[best]
         errors = worse.std(axis=1, ddof=1) / np.sqrt(len(parts))
@@ -338,9 +349,13 @@ class HeldOut:
         )
 
 
-def _mean_loss(log: BanditLog, counts: Vector, part: Index, theta: Vector) -> float:
-    rounds = slice(*part.tolist())
-    return float(np.average(round_losses(log[rounds], theta), weights=counts[rounds]))
+def _mean_losses(log: BanditLog, counts: Vector, parts: Index, thetas: Matrix) -> Matrix:
+    """Mean loss on each part of the log, a theta a row."""
+    rounds = np.concatenate([np.arange(*part) for part in parts])
+    held, weights = log[rounds], counts[rounds]
+    starts = np.cumsum(np.append(0, np.diff(parts)[:-1]))
+    totals = np.add.reduceat(weights, starts)
+    return np.array([np.add.reduceat(weights * round_losses(held, theta), starts) / totals for theta in thetas])
 
 
 # eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.

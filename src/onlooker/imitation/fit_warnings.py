@@ -12,18 +12,29 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import (
     CollinearFeaturesWarning,
     ConvergenceWarning,
+    NoIntervalsWarning,
     NoPreferenceWarning,
     OneArmRoundsWarning,
     OnlookerWarning,
     PenaltyDominatesWarning,
     SeparableDataWarning,
     TooFewRoundsWarning,
+    UncomparedArmsWarning,
 )
-from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p, inverse, inverse_square_root, largest
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.numerics import (
+    UNIDENTIFIED,
+    Curvature,
+    chi_square_p,
+    cholesky_inverse,
+    inverse,
+    inverse_square_root,
+    largest,
+)
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.newton import Fit, minimise
-from onlooker.imitation.objective import Objective
+from onlooker.imitation.objective import ArmsSeen, Objective
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
+from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, feature_labels
 
 UNBOUNDED = 1e-10
@@ -66,24 +77,57 @@ class FitFindings:
 def check_fit(objective: Objective, fit: Fit, hessian: Matrix) -> FitFindings:
     """Check what the data identify and how far the fit can be trusted; `hessian` is the objective's at the fit."""
     names = feature_labels(objective.feature_names, objective.n_features)
-    curvature = _curvature(objective, hessian - objective.l2 * np.eye(len(names)))
+    hessian = objective.filled(hessian)
+    of_data = hessian.copy()
+    of_data[np.diag_indices_from(of_data)] -= objective.l2
+    curvature = _curvature(objective, of_data)
+    rank = curvature.rank - objective.n_redundant
     constant, tangled = curvature.constant, curvature.tangled
     unbounded = _unbounded(objective, fit, hessian)
     findings = [
         *_about_rounds(objective),
-        *about_collinearity(constant, tangled, names),
+        *_about_arms(objective.arms),
+        *about_collinearity(constant & ~_of_lone_arms(objective), tangled, names),
         *_about_separation(objective, fit, unbounded & ~constant, names),
-        *_about_penalty(objective, hessian, ~constant & ~tangled, unbounded, names),
+        *_about_penalty(objective, _inverse_diagonal(objective, fit, hessian), ~constant & ~tangled, unbounded, names),
         *_about_convergence(fit, unbounded),
     ]
     if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
-        findings += _about_preference(objective, fit, rank=curvature.rank)
+        findings += _about_preference(objective, fit, rank=rank)
     return FitFindings(
         warnings=tuple(findings),
         constant=constant,
         identified=~(constant | tangled | (unbounded & (objective.l2 == 0))),
-        rank=curvature.rank,
+        rank=rank,
     )
+
+
+def check_large_fit(objective: Objective, fit: Fit, variances: Vector) -> FitFindings:
+    """Check a fit of too many weights for a Hessian, or for its rounds; `variances` are the Hessian's diagonal.
+
+    What is collinear is then not known, nor what regularisation decides beside the weights that it decides alone.
+    """
+    names = feature_labels(objective.feature_names, objective.n_features)
+    constant = variances <= objective.rounding() ** 2
+    nothing = np.zeros(len(constant), dtype=bool)
+    unbounded = ~constant if _explains_all(objective, fit) else nothing
+    lower = 1 / np.maximum(variances + objective.l2, 1e-300)
+    findings = [
+        *_about_rounds(objective),
+        *_about_arms(objective.arms),
+        *_about_size(objective.n_features),
+        *_about_separation(objective, fit, unbounded, names),
+        *_about_penalty(objective, lower, ~constant, unbounded, names),
+        *_about_convergence(fit, unbounded),
+    ]
+    return FitFindings(
+        warnings=tuple(findings), constant=constant, identified=nothing, rank=int(np.count_nonzero(~constant))
+    )
+
+
+def _inverse_diagonal(objective: Objective, fit: Fit, hessian: Matrix) -> Vector:
+    """Diagonal of the Hessian's inverse, which a search for many weights has found already."""
+    return np.diag(fit.metric if objective.many and fit.metric is not None else inverse(hessian))
 
 
 def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: int) -> tuple[float, float]:
@@ -104,6 +148,45 @@ def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
             f"{objective.n_rounds} rounds with a choice for {d} features are too few: the weights depend on the "
             "regularisation (l2). Keep more rounds or use fewer features"
         )
+
+
+def _about_size(n_features: int) -> Iterator[OnlookerWarning]:
+    if n_features > MOST_WEIGHTS:
+        yield NoIntervalsWarning(
+            f"{n_features} weights are too many for intervals: their covariance would take "
+            f"{8e-9 * n_features**2:,.1f} GB. Weights have no standard errors; use fewer features to get some"
+        )
+
+
+def _about_arms(arms: ArmsSeen | None) -> Iterator[OnlookerWarning]:
+    """Say which arms nothing, or little, is known of."""
+    if arms is None:
+        return
+    ids = [str(arm) for arm in arms.ids]
+    if len(arms.alone):
+        yield UncomparedArmsWarning(
+            f"{_listed(ids, arms.alone)} is never offered beside another arm, so nothing is known of its weights: they "
+            "are set to 0 and have no intervals. Leave the arm out"
+        )
+    if len(arms.unpicked):
+        yield UncomparedArmsWarning(
+            f"{_listed(ids, arms.unpicked)} is offered but never picked: its weights say only that it scores low, and "
+            "how low may depend on regularisation. Leave the arm out, or keep more rounds"
+        )
+    if arms.n_groups > 1:
+        yield UncomparedArmsWarning(
+            f"the arms form {arms.n_groups} groups that are never offered together: weights are differences to the "
+            "mean over the arms of a group. Do not compare them between groups"
+        )
+
+
+def _of_lone_arms(objective: Objective) -> Flags:
+    """Which weights belong to arms that are never offered beside another."""
+    found = np.zeros(objective.n_features, dtype=bool)
+    if objective.arms is not None:
+        first, K = objective.arms.first, len(objective.arms.ids)
+        found[first:].reshape(K, -1)[objective.arms.alone] = True
+    return found
 
 
 def about_collinearity(constant: Flags, tangled: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
@@ -139,9 +222,9 @@ def _about_separation(
 
 
 def _about_penalty(
-    objective: Objective, hessian: Matrix, identified: Flags, unbounded: Flags, names: Sequence[str]
+    objective: Objective, inverse_diagonal: Vector, identified: Flags, unbounded: Flags, names: Sequence[str]
 ) -> Iterator[OnlookerWarning]:
-    weak = identified & ~unbounded & (objective.l2 * np.diag(inverse(hessian)) > WEAK)
+    weak = identified & ~unbounded & (objective.l2 * inverse_diagonal > WEAK)
     if weak.any():
         yield PenaltyDominatesWarning(
             f"regularisation (l2 = {objective.l2:g}) determines the weight of {_some(names, weak)} as much as the "
@@ -222,13 +305,22 @@ def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
     Judged by the fit's own curvature first, then by a sample of the rounds; all are used only if both look flat.
     """
     noise = objective.rounding() ** 2
+    if objective.many and (np.diag(data_hessian) > noise).all():
+        solved = cholesky_inverse(data_hessian)
+        if solved is not None and solved[1] > UNIDENTIFIED:
+            return Curvature.without_flat(data_hessian)
     found = Curvature.of(data_hessian, flat=UNIDENTIFIED, noise=noise)
     for full in (False, True):
         if found.n_flat:
-            found = Curvature.of(objective.spread(full=full), flat=UNIDENTIFIED, noise=noise)
+            spread = objective.filled(objective.spread(full=full))
+            found = Curvature.of(spread, flat=UNIDENTIFIED, noise=noise)
     return found
 
 
 def _some(names: Sequence[str], which: Flags) -> str:
-    shown = [repr(names[j]) for j in np.flatnonzero(which).tolist()]
+    return _listed(names, np.flatnonzero(which))
+
+
+def _listed(names: Sequence[str], places: Index) -> str:
+    shown = [repr(names[j]) for j in places.tolist()]
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.types import Vector
+from onlooker.base.types import Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -44,21 +44,57 @@ def pick_likelihood(scores: Vector, log: BanditLog) -> Likelihood:
     >>> found.losses.round(3), found.predicted, found.expected
     (array([0.693]), array([0.5, 0.5]), array([0., 1.]))
     """
+    even = even_arms(log)
+    if even is not None:
+        return _even_likelihood(scores.reshape(-1, even), log)
     starts, sizes = log.offsets[:-1], log.n_arms
     best = np.maximum.reduceat(scores, starts)
     weights = np.exp(scores - np.repeat(best, sizes))
     totals = np.add.reduceat(weights, starts)
-    expected = np.zeros(len(scores))
-    expected[log.chosen_rows] = 1.0
-    return Likelihood(
-        losses=best + np.log(totals) - scores[log.chosen_rows],
-        predicted=weights / np.repeat(totals, sizes),
-        expected=expected,
-    )
+    weights /= np.repeat(totals, sizes)
+    return Likelihood(losses=best + np.log(totals) - scores[log.chosen_rows], predicted=weights, expected=_seen(log))
+
+
+def even_arms(log: BanditLog) -> int | None:
+    """How many arms every round offers; None where rounds differ, or there is none.
+
+    Examples
+    --------
+    >>> even_arms(BanditLog.from_dense(np.zeros((4, 3, 1)), chosen=[0, 1, 2, 0]))
+    3
+    """
+    sizes = log.n_arms
+    return int(sizes[0]) if len(sizes) and (sizes == sizes[0]).all() else None
+
+
+def _even_likelihood(scores: Matrix, log: BanditLog) -> Likelihood:
+    """The same where all rounds offer as many arms: scores as a matrix, shape (N, K)."""
+    best = scores.max(axis=1)
+    weights = scores - best[:, None]
+    picked = weights[np.arange(len(weights)), log.chosen]
+    np.exp(weights, out=weights)
+    totals = weights.sum(axis=1)
+    weights /= totals[:, None]
+    return Likelihood(losses=np.log(totals) - picked, predicted=weights.ravel(), expected=_seen(log))
+
+
+def _seen(log: BanditLog) -> Vector:
+    """1 for every row that was picked, 0 for the others."""
+    seen = np.zeros(len(log.features))
+    seen[log.chosen_rows] = 1.0
+    return seen
 
 
 def explained_and_agreed(scores: Vector, log: BanditLog) -> tuple[Flags, Flags]:
     """In which rounds the pick scores strictly above every other arm, and in which it is the first of the best."""
+    even = even_arms(log)
+    if even is not None:
+        matrix = scores.reshape(-1, even)
+        picked = matrix[np.arange(len(matrix)), log.chosen]
+        first = matrix.argmax(axis=1) == log.chosen
+        alone = np.array(first)
+        alone[first] = np.count_nonzero(matrix[first] == picked[first, None], axis=1) == 1
+        return alone, first
     best = np.maximum.reduceat(scores, log.offsets[:-1])
     top = scores == np.repeat(best, log.n_arms)
     alone = np.add.reduceat(top.astype(np.int64), log.offsets[:-1]) == 1

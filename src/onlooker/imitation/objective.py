@@ -8,7 +8,7 @@ counts a run of alike rounds as the one piece of evidence that it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
@@ -70,7 +70,10 @@ class Windows:
         astride = _products(np.vstack([self.tail, later.head]), self.width)
         head = self.head if len(self.head) == edge else np.vstack([self.head, later.head])[:edge]
         tail = later.tail if len(later.tail) == edge else np.vstack([self.tail, later.tail])
-        return Windows(self.width, self.inside + astride + later.inside, head, tail[max(0, len(tail) - edge) :])
+        # In place: with many weights every one of these matrices counts.
+        astride += self.inside
+        astride += later.inside
+        return Windows(self.width, astride, head, tail[max(0, len(tail) - edge) :])
 
     def products(self) -> Matrix:
         """Sum of `W W'` over all windows, those that reach over the ends included."""
@@ -148,6 +151,12 @@ class Pass:
     mean: Vector | None = None
     """Mean gradient, taken off every round's before they are summed over windows."""
 
+    judged: bool = True
+    """Whether to count the rounds whose pick scores best; where not, both counts are NaN."""
+
+    single: bool = False
+    """Whether single precision is enough for the scatter: long logs with many weights."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
@@ -200,6 +209,35 @@ class Sums:
         return CurvedPoint(**vars(self.point(theta, total, l2)), hessian=hessian)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmsSeen:
+    """Arms that have weights of their own, and what the rounds show of them."""
+
+    ids: tuple[object, ...]
+    """All of them."""
+    groups: Index
+    """Number of the group of arms that each is compared with, directly or by way of others, shape (K,)."""
+    picked: Index
+    """How many rounds pick each, shape (K,)."""
+    first: int
+    """Where their weights begin."""
+
+    @property
+    def alone(self) -> Index:
+        """Arms that are never offered beside another."""
+        return np.flatnonzero(np.bincount(self.groups)[self.groups] == 1)
+
+    @property
+    def unpicked(self) -> Index:
+        """Arms that are offered beside others and never picked."""
+        return np.setdiff1d(np.flatnonzero(self.picked == 0), self.alone)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of two arms or more."""
+        return int(np.count_nonzero(np.bincount(self.groups) > 1))
+
+
 class Objective(ABC):
     """Mean conditional softmax loss of some rounds' picks, with L2 regularisation, wherever the rounds are stored."""
 
@@ -217,6 +255,12 @@ class Objective(ABC):
     """Rounds that offer a single arm, counted in the same way: they are left out."""
     null_loss: float
     """Mean loss of picking uniformly at random."""
+    many: bool = False
+    """Whether there are so many weights that a step should not need a matrix of d x d."""
+    arms: ArmsSeen | None = None
+    """What is known of the arms, where each has weights of its own."""
+    n_redundant: int = 0
+    """Directions of theta that no pick can depend on by design: with weights for each arm, one for each feature."""
 
     @abstractmethod
     def run(self, wanted: Pass) -> Sums:
@@ -247,12 +291,28 @@ class Objective(ABC):
     def long(self) -> bool:
         """Whether a pass takes so long that one more is worth avoiding."""
 
+    def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:  # noqa: ARG002  others depend on it
+        """About the inverse of the Hessian at `theta`, times a vector; of use where there are many weights."""
+        return np.copy
+
+    def variances(self, theta: Vector) -> Vector:
+        """Diagonal of the Hessian at `theta`, without regularisation, shape (d,)."""
+        return np.diag(self.evaluate(theta).hessian) - self.l2
+
+    def filled(self, hessian: Matrix) -> Matrix:
+        """The Hessian with some curvature in the directions that are redundant by design; the others are as before."""
+        return hessian
+
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
         """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""
         return self.run(Pass(theta=theta, share=share)).curved_point(theta, self.total, self.l2)
 
     def slope(self, theta: Vector) -> Point:
         """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""
+        return self.run(Pass(theta=theta, judged=not self.many)).point(theta, self.total, self.l2)
+
+    def judged(self, theta: Vector) -> Point:
+        """The same with the rounds counted whose pick scores best, which `slope` leaves out with many weights."""
         return self.run(Pass(theta=theta)).point(theta, self.total, self.l2)
 
     def scattered(self, at: Point, width: int) -> ScatteredPoint:
@@ -264,7 +324,7 @@ class Objective(ABC):
         return self._scattered(theta, width, -self.l2 * theta)
 
     def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:
-        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean))
+        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean, single=self.many and self.long))
         assert sums.windows is not None
         curved = sums.curved_point(theta, self.total, self.l2)
         return ScatteredPoint(**vars(curved), scatter=sums.windows.products())
@@ -286,9 +346,9 @@ def default_lags(n_rounds: int) -> int:
     return int(4 * (n_rounds / 100) ** (2 / 9))
 
 
-def model_covariance(objective: Objective, at: CurvedPoint) -> Matrix:
-    """Covariance if the softmax model holds and the rounds are independent."""
-    return _sandwich(at, (at.hessian - objective.l2 * np.eye(len(at.theta))) / objective.total)
+def model_covariance(objective: Objective, at: CurvedPoint, metric: Matrix | None = None) -> Matrix:
+    """Covariance if the softmax model holds and the rounds are independent; `metric`: the Hessian's inverse."""
+    return _sandwich(at, (at.hessian - objective.l2 * np.eye(len(at.theta))) / objective.total, metric)
 
 
 def window_width(objective: Objective, lags: int | None) -> int:
@@ -296,13 +356,15 @@ def window_width(objective: Objective, lags: int | None) -> int:
     return 1 + (default_lags(objective.n_rounds) if lags is None else min(lags, objective.n_rounds - 1))
 
 
-def sandwich_covariance(objective: Objective, at: ScatteredPoint, width: int) -> Matrix:
+def sandwich_covariance(objective: Objective, at: ScatteredPoint, width: int, metric: Matrix | None = None) -> Matrix:
     """Covariance from the scatter of the rounds' gradients over windows of `width` neighbours."""
-    few = objective.n_rounds / max(1, objective.n_rounds - len(at.theta))
-    return _sandwich(at, few * at.scatter / width / objective.total**2)
+    few = objective.n_rounds / max(1, objective.n_rounds - len(at.theta) + objective.n_redundant)
+    return _sandwich(at, few * at.scatter / width / objective.total**2, metric)
 
 
-def _sandwich(at: CurvedPoint, meat: Matrix) -> Matrix:
+def _sandwich(at: CurvedPoint, meat: Matrix, metric: Matrix | None) -> Matrix:
+    if metric is not None:
+        return np.asarray(metric @ meat @ metric)
     root = inverse_square_root(at.hessian)
     half = root @ (root.T @ meat @ root)
     return np.asarray(half @ root.T)

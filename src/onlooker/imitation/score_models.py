@@ -63,7 +63,7 @@ class Linear:
 
     def policy(self, theta: Vector, log: Named) -> LinearPolicy:
         """A linear policy."""
-        return LinearPolicy(theta, log.feature_names, log.categories)
+        return LinearPolicy.of(theta, log)
 
 
 LINEAR = Linear()
@@ -91,7 +91,7 @@ class Products:
                 f"{counted(d, 'feature')} have {len(first)} products: name fewer features, or score them linearly"
             )
         values = np.hstack([rows, rows[:, first] * rows[:, second]])
-        names = feature_labels(log.feature_names, d)
+        names = feature_labels(log.weight_names, d)
         return log.with_features(
             values, [*names, *(f"{names[i]}*{names[j]}" for i, j in zip(first, second, strict=True))]
         )
@@ -137,7 +137,7 @@ class ProductsPolicy:
         quadratic = self._quadratic[np.ix_(places, places)]
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
-            x = log.dense[rows].astype(np.float64, copy=False)
+            x = log[start:stop].dense.astype(np.float64, copy=False)
             scores[rows] += np.einsum("ij,ij->i", x @ quadratic, x)
         return scores
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Self
 
@@ -13,11 +13,14 @@ from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.imitation.likelihood import explained_and_agreed, pick_likelihood
-from onlooker.imitation.objective import FINE, Objective, Pass, Point, Sums, Windows, added
+from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
+from onlooker.imitation.scored import Block, scored_blocks
 from onlooker.logs import ragged
+from onlooker.logs.factored import FactoredRows
+from onlooker.logs.factored_curvature import filled_hessian
 from onlooker.logs.layouts import Layout
-from onlooker.logs.log import BanditLog
+from onlooker.logs.log import BanditLog, feature_labels
 
 MOST = 2.0**53
 """Weights may sum to no more: beyond, not every whole number is a float."""
@@ -130,6 +133,12 @@ SKETCH_ROUNDS_PER_FEATURE = 3
 HARD_ROUNDS_PER_FEATURE = 10
 """Rounds per feature that are called the hardest, if they hold no more values than a long log."""
 
+FEW_WEIGHTS = 200
+"""Weights up to which rows that are not dense are fitted by Newton's method, with a Hessian for every step."""
+
+SAMPLE_ROUNDS = 2048
+"""A preconditioner is made from about this many rounds: all of them would make it no better for the solver."""
+
 SPREAD_ROUNDS = 512
 """A feature's spread within the rounds is first judged by about this many of them."""
 
@@ -169,7 +178,7 @@ class SoftmaxObjective(Objective):
         self.stride = stride
         given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
         self._given, self.weights = given, _informative(log, given)
-        self.n_features, self.feature_names = log.n_features, log.feature_names
+        self.n_features, self.feature_names = log.n_features, log.weight_names
         self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.total = float(used.sum())
@@ -181,33 +190,60 @@ class SoftmaxObjective(Objective):
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         self.null_loss = float(np.log(sizes) @ used / self.total)
         _check_scale(log)
+        rows = log.features
+        self._scored = scored_blocks(log[::stride], used) if isinstance(rows, Layout) else None
+        self.many = isinstance(rows, Layout) and (_per_arm(rows) or log.n_features > FEW_WEIGHTS)
+        if isinstance(rows, FactoredRows) and rows.per_arm:
+            self.arms = _arms_seen(rows, log, self.weights)
+            self.n_redundant = self.arms.n_groups * rows.n_block
 
     @property
     def long(self) -> bool:
         """Whether a pass takes so long that one more is worth avoiding."""
-        return self.log.features.size > LONG * self.stride
+        rows = self.log.features
+        work = rows.shape[0] * rows.n_block if isinstance(rows, FactoredRows) else rows.size
+        return work > LONG * self.stride
 
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
+        if self._scored is not None:
+            # One after the other: the products inside use all threads.
+            return added(block.run(wanted) for block in self._scored)
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
     def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
-        log, d = self.log, self.n_features
-        if isinstance(log.features, Layout):
-            sums, gradients = _scored_block(log, self.weights, slice(*bounds, self.stride), wanted)
-            return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
-        from onlooker.kernels.softmax import accumulate
-
-        size = 0 if wanted.share is None else d
-        gradient, upper = np.zeros(d), np.zeros((size, size))
-        gradients = np.empty((bounds[1] - bounds[0] if wanted.width else 0, d))
-        share = FINE if wanted.share is None else wanted.share
-        loss, explained, agreed = accumulate(
-            *(log.features, log.offsets, log.chosen, self.weights, *bounds),
-            *(self.stride, wanted.theta, share, gradient, upper, gradients),
-        )
-        sums = Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed)
+        sums, gradients = _accumulated(self.log, self.weights, slice(*bounds, self.stride), wanted)
         return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
+
+    def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:
+        """About the inverse of the Hessian at `theta`, times a vector, from a sample of the rounds."""
+        rows = self.log.features
+        if not isinstance(rows, Layout):
+            return super().preconditioner(theta)
+        stride = max(1, len(self.weights) // SAMPLE_ROUNDS) if rows.sampled else 1
+        if not self.weights[::stride].any():
+            stride = 1
+        sample = Block(self.log[::stride] if stride > 1 else self.log, self.weights[::stride])
+        shares = sample.weights / sample.weights.sum()
+        groups = None if self.arms is None else self.arms.groups
+        predicted, offsets = sample.predicted(theta), sample.log.offsets
+        return sample.rows.preconditioner(predicted, shares, offsets, self.l2, groups)
+
+    def variances(self, theta: Vector) -> Vector:
+        """Diagonal of the Hessian at `theta`, without regularisation, or about so much, shape (d,)."""
+        if self._scored is None:
+            return super().variances(theta)
+        found = np.zeros(self.n_features)
+        for block in self._scored:
+            found += block.rows.variances(block.predicted(theta), block.weights, block.log.offsets)
+        return found / self.total
+
+    def filled(self, hessian: Matrix) -> Matrix:
+        """The Hessian with curvature where the same weights are added to all arms that are compared."""
+        rows = self.log.features
+        if self.arms is None or not isinstance(rows, FactoredRows):
+            return hessian
+        return filled_hessian(hessian, self.arms.groups, rows.n_block, rows.n_own)
 
     def _windows(self, bounds: tuple[int, int], wanted: Pass, gradients: Matrix) -> Windows:
         weights = self.weights[slice(*bounds)]
@@ -266,27 +302,35 @@ class SoftmaxObjective(Objective):
         )
 
 
-def _scored_block(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
-    """The same for features of any layout, by way of the scores; and the rounds' gradients where windows need them."""
-    part, weight = log[rounds], weights[rounds]
-    rows, scores = part.features, part.features @ wanted.theta
-    assert isinstance(rows, Layout)
-    found, by_row = pick_likelihood(scores, part), np.repeat(weight, part.n_arms)
-    explained, agreed = explained_and_agreed(scores, part)
-    residuals = found.predicted - found.expected
-    upper = np.zeros((0, 0))
-    if wanted.share is not None:
-        means = rows.round_sums(found.predicted, part.offsets)
-        upper = np.triu(rows.cross(by_row * found.predicted) - means.cross(weight))
-    sums = Sums(
-        loss=float(weight @ found.losses),
-        gradient=rows.T @ (by_row * residuals),
-        upper=upper,
-        explained=float(weight @ explained),
-        agreed=float(weight @ agreed),
+def accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> Sums:
+    """What a pass finds in some rounds, whatever the layout of their features; no scatter.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.array([[[1.0], [0.0]], [[0.0], [2.0]]]), chosen=[0, 0])
+    >>> accumulated(log, np.ones(2), slice(1, None), Pass(theta=np.zeros(1))).gradient
+    array([1.])
+    """
+    return _accumulated(log, weights, rounds, wanted)[0]
+
+
+def _accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
+    """The same, and the rounds' gradients where windows need them."""
+    if isinstance(log.features, Layout):
+        part = Block(log[rounds], weights[rounds])
+        return part.run(wanted), np.zeros((0, 0))
+    from onlooker.kernels.softmax import accumulate
+
+    d, (start, stop, stride) = log.n_features, rounds.indices(log.n_rounds)
+    size = 0 if wanted.share is None else d
+    gradient, upper = np.zeros(d), np.zeros((size, size))
+    gradients = np.empty((stop - start if wanted.width else 0, d))
+    share = FINE if wanted.share is None else wanted.share
+    loss, explained, agreed = accumulate(
+        *(log.features, log.offsets, log.chosen, weights, start, stop),
+        *(stride, wanted.theta, share, gradient, upper, gradients),
     )
-    gradients = rows.round_sums(residuals, part.offsets).toarray() if wanted.width else np.zeros((0, 0))
-    return sums, gradients
+    return Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed), gradients
 
 
 def round_losses(log: BanditLog, theta: Vector) -> Vector:
@@ -328,6 +372,18 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
+def _per_arm(rows: Layout) -> bool:
+    """Whether every arm has weights of its own."""
+    return isinstance(rows, FactoredRows) and rows.per_arm
+
+
+def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
+    """What the rounds show of arms that have weights of their own."""
+    chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
+    picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
+    return ArmsSeen(ids=tuple(rows.arms.tolist()), groups=rows.groups, picked=picked, first=rows.n_own)
+
+
 def _informative(log: BanditLog, weights: Vector) -> Vector:
     """Weights with zero for the rounds that offer one arm."""
     return np.where(log.n_arms > 1, weights, 0.0)
@@ -343,6 +399,6 @@ def _check_scale(log: BanditLog) -> None:
     largest = _largest(log.features[:_SCALE_ROWS])
     tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
     if len(tiny):
-        name = log.feature_names[tiny[0]] if log.feature_names else f"x{tiny[0]}"
+        name = feature_labels(log.weight_names, log.n_features)[tiny[0]]
         size = f"{largest[tiny[0]]:.3g} at most"
         raise InputError(f"feature {name!r} is {size}, too small for double precision: put it on a larger scale")

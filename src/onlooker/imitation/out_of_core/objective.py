@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.objective import Objective, Pass, Sums, Windows, added
 from onlooker.imitation.softmax import (
     HARD_ROUNDS_PER_FEATURE,
@@ -19,6 +20,9 @@ from onlooker.imitation.softmax import (
     hardest_places,
     round_losses,
 )
+from onlooker.logs.factored import FactoredRows
+from onlooker.logs.factored_curvature import diagonal_preconditioner, filled_hessian
+from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import Limited, PartsSummary
@@ -52,6 +56,20 @@ class RunPass:
 
 
 @dataclass(frozen=True, eq=False)
+class AddVariances:
+    """Diagonal of the Hessian of a part's summed loss."""
+
+    theta: Vector
+
+    def __call__(self, part: BanditLog, first: int) -> Vector:  # noqa: ARG002  the protocol's shape
+        """Go over the part's rounds."""
+        if not (part.n_arms > 1).any():
+            return np.zeros(part.n_features)
+        objective = SoftmaxObjective(part, l2=0.0)
+        return objective.total * objective.variances(self.theta)
+
+
+@dataclass(frozen=True, eq=False)
 class TakeHardest:
     """The rounds of a part that theta explains least."""
 
@@ -69,6 +87,41 @@ class TakeHardest:
         rounds = part[places]
         # Without names and ids, which are not needed and may have to be sent.
         return BanditLog(rounds.features, rounds.offsets, rounds.chosen), losses[places]
+
+
+@dataclass(frozen=True, eq=False)
+class TakeGroups:
+    """Which arms the rounds of a part compare."""
+
+    def __call__(self, part: BanditLog, first: int) -> Index:  # noqa: ARG002  the protocol's shape
+        """The number of each arm's group, shape (K,)."""
+        assert isinstance(part.features, FactoredRows)
+        return part.features.groups
+
+
+def compared(groups: Iterable[Index]) -> Index:
+    """Which arms are compared in any part, given those that are in each.
+
+    Examples
+    --------
+    >>> compared([np.array([0, 0, 1, 2]), np.array([0, 1, 0, 2])])
+    array([0, 0, 0, 1])
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    found: Index | None = None
+    for one in groups:
+        if found is None:
+            found = one
+            continue
+        firsts = [np.unique(labels, return_index=True)[1][labels] for labels in (found, one)]
+        arms = np.arange(len(one))
+        entries: Any = (np.ones(2 * len(arms)), (np.tile(arms, 2), np.concatenate(firsts)))
+        graph = csr_array(entries, shape=(len(arms), len(arms)))
+        found = np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    assert found is not None
+    return found
 
 
 class PartedObjective(Objective):
@@ -92,7 +145,9 @@ class PartedObjective(Objective):
     def __init__(self, parts: Parts, *, start: int, l2: float, summary: PartsSummary) -> None:
         self.parts, self.start, self.summary = parts, start, summary
         self.l2 = as_number(l2, "l2", least=0.0)
-        self.n_features, self.feature_names = parts.n_features, parts.feature_names
+        crossing = getattr(parts, "crossing", None)
+        self.n_features = parts.n_features
+        self.feature_names = parts.feature_names if crossing is None else crossing.weight_names
         counts = summary.after(parts, start)
         if not counts.n_choices:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
@@ -101,6 +156,18 @@ class PartedObjective(Objective):
         self.total = float(self.n_rounds)
         self.null_loss = counts.log_arms / self.total
         self._sample = summary.sample_after(start)
+        self.many = isinstance(summary.sample.features, Layout) and self.n_features > MOST_WEIGHTS
+        rows, self._groups = self._sample.features, None
+        if isinstance(rows, FactoredRows) and rows.per_arm:
+            self._groups = rows.groups if rows.which is None else compared(parts.run(TakeGroups(), start))
+            self.n_redundant = int(np.count_nonzero(np.bincount(self._groups) > 1)) * rows.n_block
+
+    def filled(self, hessian: Matrix) -> Matrix:
+        """The Hessian with curvature where the same weights are added to all arms that are compared."""
+        rows = self._sample.features
+        if self._groups is None or not isinstance(rows, FactoredRows):
+            return hessian
+        return filled_hessian(hessian, self._groups, rows.n_block, rows.n_own)
 
     @property
     def long(self) -> bool:
@@ -110,6 +177,17 @@ class PartedObjective(Objective):
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
         return added(self.parts.run(RunPass(wanted), self.start))
+
+    def variances(self, theta: Vector) -> Vector:
+        """Diagonal of the Hessian at `theta`, without regularisation, or about so much, shape (d,)."""
+        if not self.many:
+            return super().variances(theta)
+        found: Vector = sum(self.parts.run(AddVariances(theta), self.start), start=np.zeros(self.n_features))
+        return found / self.total
+
+    def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:
+        """By the diagonal of the Hessian, from all rounds: a sample would miss what is rare."""
+        return diagonal_preconditioner(self.variances(theta), self.l2)
 
     def sketch(self) -> SoftmaxObjective | None:
         """The rounds of the summary's sample; None where they would be too few."""

@@ -12,7 +12,8 @@ from onlooker.base.errors import ConvergenceWarning
 from onlooker.base.numerics import falls, inverse, largest, rounding
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.newton import CAUTION
-from onlooker.imitation.objective import FAIR
+from onlooker.imitation.objective import FAIR, Pass
+from onlooker.imitation.softmax import accumulated
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts
 
@@ -72,32 +73,32 @@ class RunPasses:
 
     def __call__(self, part: BanditLog, first: int) -> list[SuffixSums | None]:
         """What each suffix has in the part that begins at round `first`; None where it has no round there."""
-        from onlooker.kernels.softmax import accumulate
-
         sizes, d = part.n_arms, part.n_features
         choices, chance = (sizes > 1).astype(np.float64), np.log(sizes)
-        rounds, nothing = (part.dense, part.offsets, part.chosen, choices), np.zeros((0, d))
         found: list[SuffixSums | None] = []
         for start, stride, theta in zip(self.starts, self.strides, self.thetas, strict=True):
             begin = max(0, start - first)
             if begin >= part.n_rounds:
                 found.append(None)
                 continue
-            gradient, upper = np.zeros(d), np.zeros((d, d))
-            hessian = upper if stride == 1 else nothing
-            loss, _, _ = accumulate(*rounds, begin, part.n_rounds, 1, theta, FAIR, gradient, hessian, nothing)
             curved = begin + -(first + begin) % stride
+            sums = accumulated(
+                part, choices, slice(begin, None), Pass(theta=theta, share=FAIR if stride == 1 else None)
+            )
+            upper = sums.upper
             if stride > 1 and curved < part.n_rounds:
-                accumulate(*rounds, curved, part.n_rounds, stride, theta, FAIR, np.zeros(d), upper, nothing)
-            sums = SuffixSums(
-                loss=loss,
-                gradient=gradient,
+                upper = accumulated(part, choices, slice(curved, None, stride), Pass(theta=theta, share=FAIR)).upper
+            elif stride > 1:
+                upper = np.zeros((d, d))
+            here = SuffixSums(
+                loss=sums.loss,
+                gradient=sums.gradient,
                 n_choices=int(np.count_nonzero(choices[begin:])),
                 null_loss=float(chance[begin:].sum()),
                 upper=upper,
                 n_curved=int(np.count_nonzero(choices[curved::stride])),
             )
-            found.append(sums)
+            found.append(here)
         return found
 
 

@@ -111,29 +111,34 @@ class Circles:
 
     def stand(self, theta: Vector) -> None:
         """Let the next circles go through `theta`."""
-        from onlooker.kernels.zero_one import leads
-
-        log = self._log
 
         def block(bounds: tuple[int, int]) -> None:
-            leads(log.dense, log.offsets, log.chosen, self._weights, *bounds, theta, self._here)
+            self._lead(bounds, theta, self._here)
 
         for _ in ordered_map(block, self._blocks):
             pass
 
     def look(self, direction: Vector) -> Stretches:
         """Search `cos(angle) * theta + sin(angle) * direction` over all angles."""
-        from onlooker.kernels.zero_one import arcs, leads
+        from onlooker.kernels.zero_one import arcs
 
         log = self._log
 
         def block(bounds: tuple[int, int]) -> None:
-            leads(log.dense, log.offsets, log.chosen, self._weights, *bounds, direction, self._ahead)
+            self._lead(bounds, direction, self._ahead)
             arcs(log.offsets, log.chosen, self._weights, *bounds, self._here, self._ahead, self._low, self._length)
 
         for _ in ordered_map(block, self._blocks):
             pass
         return deepest(self._low, self._length, self._weights, slack=self._slack)
+
+    def _lead(self, bounds: tuple[int, int], direction: Vector, out: Vector) -> None:
+        """Fill how far the picks of some rounds score above each arm."""
+        from onlooker.kernels.zero_one import leads
+
+        part, rows = self._log[slice(*bounds)], slice(*self._log.offsets[list(bounds)])
+        weights = self._weights[slice(*bounds)]
+        leads(part.dense, part.offsets, part.chosen, weights, 0, part.n_rounds, direction, out[rows])
 
     def turn(self, angle: float) -> None:
         """Stand at this angle of the circle looked at last."""
