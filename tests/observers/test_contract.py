@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import onlooker.observers
-from onlooker.base.errors import InputError, NotFittedError
+from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError
 from onlooker.evaluation.metrics import direction_error
 from onlooker.observers import Observer
 from onlooker.simulation.environment import Environment
@@ -79,7 +79,9 @@ def test_fit_predict_score(kind, simulation):
     ranked = kind is onlooker.observers.RankedBlocks
     assert direction_error(observer.theta_, simulation.theta_star) < (1.4 if ranked else 0.3)
     np.testing.assert_array_equal(observer.theta_, observer.policy_.theta)
-    picks, probabilities = observer.predict(log), observer.predict_proba(log)
+    picks = observer.predict(log)
+    with pytest.warns(FittedRoundsWarning, match=r"use propensities\(log\)"):
+        probabilities = observer.predict_proba(log)
     assert picks.shape == (log.n_rounds,)
     assert probabilities.shape == (len(log.features),)
     np.testing.assert_allclose(np.add.reduceat(probabilities, log.offsets[:-1]), 1.0)
@@ -114,3 +116,60 @@ def test_before_fit(kind, simulation):
 def test_what_is_not_a_log_is_refused(kind):
     with pytest.raises(InputError, match="ndarray is not a BanditLog"):
         kind().fit(np.zeros((3, 2, 1)))
+
+
+@pytest.fixture(scope="module")
+def fitted(kind, simulation):
+    return ready(kind).fit(simulation.log[:400])
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_propensities_are_probabilities_of_every_round(fitted, simulation, ahead):
+    for log in (simulation.log[:400], simulation.log[400:500]):
+        found = fitted.propensities(log, ahead)
+        assert found.shape == (len(log.features),)
+        assert found.min() > 0
+        np.testing.assert_allclose(np.add.reduceat(found, log.offsets[:-1]), 1.0)
+
+
+def test_propensities_ahead_use_no_pick_of_the_round_or_later(fitted, simulation):
+    log = simulation.log[:400]
+    chosen = log.chosen.copy()
+    chosen[300:] = 0
+    other = type(log)(log.features, log.offsets, chosen)
+    rows = slice(0, int(log.offsets[301]))
+    np.testing.assert_array_equal(fitted.predicted_ahead(other)[rows], fitted.propensities(log)[rows])
+
+
+def test_propensities_of_a_log_that_grew(fitted, simulation):
+    log = simulation.log
+    grown = fitted.propensities(log[:450])
+    np.testing.assert_allclose(grown[: int(log.offsets[400])], fitted.propensities(log[:400]))
+
+
+def test_some_rounds_out_of_the_middle_are_refused(fitted, simulation):
+    with pytest.raises(InputError, match="begins with round 100 of those that were fitted"):
+        fitted.propensities(simulation.log[100:200])
+
+
+def test_predict_proba_warns_of_fitted_rounds_alone(fitted, simulation):
+    log = simulation.log
+    fitted.score(log[:400])
+    fitted.predict_proba(log[400:])
+    for part in (log[:400], log[:1500], log[37:300]):
+        with pytest.warns(FittedRoundsWarning):
+            fitted.predict_proba(part)
+
+
+def test_propensities_before_fit(kind, simulation):
+    with pytest.raises(NotFittedError, match=r"call fit\(log\) first"):
+        kind().propensities(simulation.log)
+
+
+@pytest.mark.parametrize("kind", [onlooker.observers.TrackingObserver, onlooker.observers.DynamicImitation])
+def test_propensities_of_a_state_that_was_loaded(kind, simulation, tmp_path):
+    log, observer = simulation.log, kind().fit(simulation.log[:400])
+    observer.save(tmp_path / "state.json")
+    loaded = kind.load(tmp_path / "state.json")
+    for rounds in (log[:400], log[400:500], log[:500]):
+        np.testing.assert_allclose(loaded.propensities(rounds), observer.propensities(rounds))

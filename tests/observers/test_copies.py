@@ -36,6 +36,8 @@ from onlooker.observers import Observer
 
 from .test_contract import OBSERVERS, ready
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 
 def through_joblib(value):
     file = io.BytesIO()

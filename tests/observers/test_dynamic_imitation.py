@@ -17,6 +17,8 @@ from onlooker.simulation.environment import Environment
 from onlooker.simulation.learners import EpsilonGreedy, LinTS, UniformRandom
 from onlooker.simulation.play import simulate
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 
 @pytest.fixture(scope="module")
 def log():
@@ -55,11 +57,21 @@ def test_propensities_make_up_the_evidence(log, observer):
     assert observer.evidence_ > observer.chance_ == pytest.approx(-np.log(log.n_arms).sum())
 
 
-def test_propensities_are_of_the_log_that_was_fitted(log, observer):
-    with pytest.raises(InputError, match="not the 900 rounds that the observer was fitted on"):
-        observer.propensities(log[:500])
-    with pytest.raises(InputError, match="or other times go with them"):
+def test_propensities_of_other_times_and_other_rounds(log, observer):
+    with pytest.raises(InputError, match="fitted with other times"):
         observer.propensities(log, times=np.cumsum(np.arange(900.0) ** 2))
+    np.testing.assert_array_equal(observer.propensities(log[:500]), observer.propensities(log)[: log.offsets[500]])
+    for ahead in (True, False):
+        early, late = DynamicImitation().fit(log[:60]), DynamicImitation().fit(log[:500])
+        rows = slice(int(log.offsets[500]), None)
+        np.testing.assert_allclose(late.propensities(log[500:], ahead=True), observer.propensities(log)[rows])
+        assert early.propensities(log[60:], ahead).shape == (log.offsets[-1] - log.offsets[60],)
+
+
+def test_a_loaded_observer_knows_its_rounds(log, observer, tmp_path):
+    observer.save(tmp_path / "state.json")
+    loaded = DynamicImitation.load(tmp_path / "state.json")
+    np.testing.assert_array_equal(loaded.propensities(log), observer.propensities(log))
 
 
 def test_the_next_round_continues_the_last(log):

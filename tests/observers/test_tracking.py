@@ -37,6 +37,8 @@ from onlooker.base.errors import (
     TooFewRoundsWarning,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 SEEDS = (0, 1, 2)
 LEARNERS = {"UCB": LinUCB(), "TS": LinTS(), "Lapse": EpsilonGreedy(0.05), "Softmax": Boltzmann(0.05)}
 CONSTANTS = {"UCB": 1.0, "TS": 10.0, "Lapse": 0.05, "Softmax": 0.5}
@@ -140,7 +142,7 @@ def test_predicted_shares_are_borne_out_on_fresh_rounds(observers, name):
         assert abs(picked[these].mean() - expected) < reach
 
 
-@pytest.mark.parametrize("kind", [UCB(1.0), TS(5.0), Lapse(0.1), Softmax(0.5)], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [UCB(1.0), TS(5.0), Lapse(0.1)], ids=lambda kind: kind.name)
 @pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_two_arms_have_a_closed_form(kind):
     simulation = simulate(Environment(3, 2, seed=1), LinTS(), 400, seed=1)
@@ -164,19 +166,19 @@ def test_uniform_picks_have_no_preference():
     log = simulate(Environment(5, 10, seed=3), UniformRandom(), 1000, seed=3).log
     with pytest.warns(NoPreferenceWarning, match="nothing to track"):
         observer = TrackingObserver().fit(log)
-    assert observer.exploration_ == Lapse(1.0)
-    assert not observer.theta_.any()
+    assert observer.exploration_ is None
+    assert not observer.fits_
     assert observer.summary().words[0] == "No preference was found: the first 1000 picks look uniform."
-    np.testing.assert_allclose(observer.predict_proba(log), 0.1)
+    np.testing.assert_allclose(observer.predict_proba(log), 0.1, atol=0.05)
 
 
 def test_a_learner_of_another_kind_fits_no_family():
     log = simulate(Environment(10, 20, seed=0), ExploreThenCommit(500), 2500, seed=0).log
-    with pytest.warns(NoFamilyFitsWarning, match=r"Use SuffixImitation\(burn_in=\"auto\"\)"):
+    with pytest.warns(NoFamilyFitsWarning, match="none of the known learners"):
         observer = TrackingObserver().fit(log)
     assert not observer.fits_
-    assert observer.misfit_ > 0.03
-    assert observer.summary().words[0].startswith("No known kind of exploration fits")
+    assert observer.exploration_ is None
+    assert observer.summary().words[0].startswith("None of the known learners explains the picks better than a model")
 
 
 class Forgetful:
@@ -197,7 +199,7 @@ class Forgetful:
 
 def test_a_learner_that_forgets_fits_no_family():
     log = simulate(Environment(10, 20, noise=1.0, seed=0), Forgetful(), 2500, seed=0).log
-    with pytest.warns(NoFamilyFitsWarning, match="SuffixImitation"):
+    with pytest.warns(NoFamilyFitsWarning, match="none of the known learners"):
         TrackingObserver().fit(log)
 
 
@@ -337,11 +339,19 @@ def test_bad_parameters(simulation):
 
 def test_short_logs_are_no_misfits():
     for seed in range(4):
-        for learner in (LinUCB(), EpsilonGreedy(0.05)):
+        for learner, kind in ((LinUCB(), UCB(1.0)), (EpsilonGreedy(0.05), Lapse(0.05))):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OnlookerWarning)
                 log = simulate(Environment(10, 20, seed=seed), learner, 100, seed=seed).log
-                assert TrackingObserver().fit(log).fits_
+                assert TrackingObserver(exploration=kind).fit(log).fits_
+
+
+def test_short_logs_name_no_learner():
+    log = simulate(Environment(5, 20, seed=0), LinTS(), 900, seed=0).log
+    observer = TrackingObserver().fit(log)
+    assert observer.exploration_ is None
+    assert "1000 rounds or more" in observer.summary().words[0]
+    assert not observer.warnings_
 
 
 def test_what_picks_cannot_tell_has_no_interval():
@@ -416,9 +426,11 @@ def test_constants_and_logs_beyond_sense_are_refused():
 
 
 def test_one_feature_has_a_sign():
-    observer = TrackingObserver().fit(simulate(Environment(1, 5, seed=1), LinUCB(), 500, seed=1).log)
+    known = {"exploration": UCB(1.0)}
+    observer = TrackingObserver(**known).fit(simulate(Environment(1, 5, seed=1), LinUCB(), 500, seed=1).log)
     assert observer.settled_round_ is not None
-    short = TrackingObserver(checkpoints=[]).fit(simulate(Environment(3, 5, seed=1), LinUCB(), 500, seed=1).log)
+    log = simulate(Environment(3, 5, seed=1), LinUCB(), 500, seed=1).log
+    short = TrackingObserver(checkpoints=[], **known).fit(log)
     assert "no earlier checkpoint" in short.summary().words[1]
 
 
@@ -500,7 +512,7 @@ def test_every_second_round_without_a_choice(alone):
     chosen = [0 if len(row) == 1 else int(half.chosen[0]) for half, row in zip(halves, rows, strict=True)]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     with pytest.warns(OneArmRoundsWarning):
-        observer = TrackingObserver().fit(BanditLog(features, offsets, chosen))
+        observer = TrackingObserver(exploration=UCB(1.0)).fit(BanditLog(features, offsets, chosen))
     assert observer.summary().foreseen > 0.8
 
 

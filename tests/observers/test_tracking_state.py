@@ -21,6 +21,8 @@ from onlooker import (
 from onlooker.base.documents import sealed
 from onlooker.base.errors import OnlookerWarning, RepeatedRoundsWarning
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 
 @pytest.fixture(scope="module")
 def log():

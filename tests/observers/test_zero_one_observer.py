@@ -9,6 +9,8 @@ from sklearn.base import clone
 from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, SuffixImitation, simulate
 from onlooker.base.errors import CollinearFeaturesWarning, InputError, OnlookerWarning
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 
 @pytest.fixture(scope="module")
 def log():

@@ -1,4 +1,4 @@
-"""A checksum of an array's bits, about as fast as memory can be read."""
+"""Checksums of the bits of arrays and of rounds, about as fast as memory can be read."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from onlooker.kernels.cached_njit import cached_njit
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-_LEFT, _RIGHT = np.uint64(29), np.uint64(35)
+_LEFT, _RIGHT, _HALF = np.uint64(29), np.uint64(35), np.uint64(32)
 
 
 @cached_njit()
@@ -28,6 +28,23 @@ def bits_checksum(words: NDArray[Any]) -> int:
     for i in range(whole, len(words)):
         a = _step(a, words[i])
     return int(_step(_step(_step(_step(np.uint64(len(words)), a), b), c), d))
+
+
+@cached_njit()
+def round_checksums(words: NDArray[Any], offsets: NDArray[Any], chosen: NDArray[Any], found: NDArray[Any]) -> None:
+    """Of every round: its number of arms, its pick, and the bits of its features, one row an arm, not all 0."""
+    for t in range(len(chosen)):
+        first, last = offsets[t], offsets[t + 1]
+        total = _step(_step(_ODD, np.uint64(last - first)), np.uint64(chosen[t]))
+        for i in range(first, last):
+            total = _step(total, np.uint64(i - first))
+            for j in range(words.shape[1]):
+                if words[i, j]:
+                    total = _step(total, np.uint64(words[i, j]) | (np.uint64(j + 1) << _HALF))
+        # Bits of the last words reach all of the number.
+        total ^= total >> _HALF
+        total *= _ODD
+        found[t] = total ^ (total >> _LEFT)
 
 
 @cached_njit(inline="always")

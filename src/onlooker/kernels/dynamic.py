@@ -54,7 +54,7 @@ class Law(NamedTuple):
     """1 where they shrink with what was picked before in their direction, as ridge regression's do; 0 elsewhere."""
     reverts: float
     """Share of the way back to the static member's weights."""
-    lapses: float
+    random: float
     """1 where some picks may be random; 0 where none are, so that every odd pick moves the weights."""
 
 
@@ -145,7 +145,7 @@ def step_full(law: Law, round_number: int, gap: float, anchor: Vector, member: M
         if scale != 0.0:
             for j in range(d):
                 spread[i, j] += scale * member.last[j]
-    spread[d, d] += law.lapses * WANDERS
+    spread[d, d] += law.random * WANDERS
     if round_number % TIDIED == 0:
         for i in range(d + 1):
             for j in range(i):
@@ -163,7 +163,7 @@ def step_diagonal(law: Law, round_number: int, gap: float, anchor: Vector, membe
             member.mean[j] = anchor[j] + stays * (member.mean[j] - anchor[j])
             member.spread[j] *= stays * stays
         member.spread[j] += (every + along * member.last[j] * member.last[j]) / d
-    member.spread[d] += law.lapses * WANDERS
+    member.spread[d] += law.random * WANDERS
 
 
 @_compiled

@@ -18,6 +18,10 @@ CUT = 3.0
 """A rival that is behind by this many standard deviations says nothing."""
 
 
+SPARSE = 3
+"""A vector of which less than one entry in so many is not 0 is multiplied entry by entry."""
+
+
 class Belief(NamedTuple):
     """What is known of the learner's estimate. The arrays are updated in place."""
 
@@ -41,7 +45,9 @@ class Model(NamedTuple):
     sampling: float
     """Multiple of `V^-1` that is the covariance of a sampled estimate around the learner's."""
     jitter: float
-    """Variance of the noise added to every arm's score, independent for each arm and round."""
+    """Variance of the normal noise added to every arm's score, independent for each arm and round."""
+    temperature: float
+    """Of a softmax over the scores; 0 takes the best of them."""
     lapse: float
     """Share of picks that are uniform."""
     shrink: float
@@ -95,9 +101,23 @@ def _score_and_length(features: Features, row: int, estimate: Vector) -> tuple[f
 
 @_compiled
 def times(matrix: Matrix, x: Vector, out: Vector) -> float:
-    """Fill `out` with `matrix @ x`; return `x' matrix x`."""
-    for i in range(len(x)):
-        out[i] = inner(matrix[i], x)
+    """Fill `out` with `matrix @ x`, the matrix symmetric; return `x' matrix x`.
+
+    Only the entries of `x` that are not 0 cost anything where they are few: those of one arm of many, or of a category.
+    """
+    d, count = len(x), 0
+    for j in range(d):
+        count += x[j] != 0.0
+    if count * SPARSE > d:
+        for i in range(d):
+            out[i] = inner(matrix[i], x)
+        return inner(out, x)
+    out[:] = 0.0
+    for j in range(d):
+        if x[j] != 0.0:
+            row, scale = matrix[j], x[j]
+            for i in range(d):
+                out[i] += scale * row[i]
     return inner(out, x)
 
 

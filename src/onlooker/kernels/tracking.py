@@ -6,7 +6,20 @@ import numpy as np
 
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.cached_njit import cached_njit
-from onlooker.kernels.margins import Belief, Model, all_arms, beats_all, fill_values, inner, room, same_row, times
+from onlooker.kernels.dynamic import Room, learn_full, moderated_full
+from onlooker.kernels.dynamic import room as softmax_room
+from onlooker.kernels.margins import (
+    Belief,
+    Model,
+    Scratch,
+    all_arms,
+    beats_all,
+    fill_values,
+    inner,
+    room,
+    same_row,
+    times,
+)
 
 BINS = 10
 """Of the predicted probability, in the tally that checks it."""
@@ -38,8 +51,9 @@ def _take_in(
             row[j] += scale * jump[j]
         for k in range(count):
             scale = weight * drops[k] * carried[k, i]
-            for j in range(d):
-                row[j] -= scale * carried[k, j]
+            if scale != 0.0:
+                for j in range(d):
+                    row[j] -= scale * carried[k, j]
 
 
 @_compiled
@@ -53,14 +67,17 @@ def _move(features: Features, row: int, belief: Belief) -> None:
     belief.largest[1] += inner(step, step) / (1.0 + form)
     for i in range(d):
         scale = step[i] / (1.0 + form)
-        for j in range(d):
-            belief.spread[i, j] += scale * step[j]
-            belief.prior_inverse[i, j] -= scale * step[j]
+        # Of arms with weights of their own, only those of the pick move.
+        if scale != 0.0:
+            for j in range(d):
+                belief.spread[i, j] += scale * step[j]
+                belief.prior_inverse[i, j] -= scale * step[j]
     form = times(belief.inverse, x, step)
     for i in range(d):
         scale = step[i] / (1.0 + form)
-        for j in range(d):
-            belief.inverse[i, j] -= scale * step[j]
+        if scale != 0.0:
+            for j in range(d):
+                belief.inverse[i, j] -= scale * step[j]
 
 
 @_compiled
@@ -70,6 +87,96 @@ def _count_in(tally: Matrix, probability: float, picked: float) -> None:
     tally[1, place] += picked
     tally[2, place] += probability * (1.0 - probability)
     tally[3, place] += 1.0
+
+
+@_compiled
+def _fill_scored(features: Features, first: int, n_arms: int, model: Model, belief: Belief, rows: Matrix) -> None:
+    """Fill what an arm's score is made of, in temperatures: its features as a shrunken estimate sees them."""
+    d = len(belief.mean)
+    x, turned = np.empty(d), np.empty(d)
+    for k in range(n_arms):
+        for j in range(d):
+            x[j] = features[first + k, j]
+        if model.shrink != 0.0:
+            times(belief.inverse, x, turned)
+            for j in range(d):
+                x[j] -= model.shrink * turned[j]
+        for j in range(d):
+            rows[k, j] = x[j] / model.temperature
+
+
+@_compiled
+def _learn_softmax(rows: Features, pick: int, lapse: float, belief: Belief, at: Room, wider: Matrix) -> None:
+    """Take in a softmax pick; `wider` is room for the spread, beside which the share of random picks is known."""
+    d = len(belief.mean)
+    mean = np.empty(d + 1)
+    mean[:d] = belief.mean
+    mean[d] = math.log(lapse / (1.0 - lapse)) if lapse < 1.0 else 50.0
+    wider[:d, :d] = belief.spread
+    wider[d, :] = 0.0
+    wider[:, d] = 0.0
+    learn_full(rows, pick, mean, wider, at)
+    belief.mean[:] = mean[:d]
+    belief.spread[:] = wider[:d, :d]
+
+
+@_compiled
+def _best_of(shares: Vector) -> int:
+    best = 0
+    for k in range(1, len(shares)):
+        if shares[k] > shares[best]:
+            best = k
+    return best
+
+
+@_compiled
+def _follow_softmax(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    model: Model,
+    choices: int,
+    belief: Belief,
+    log_probabilities: Vector,
+    random_picks: Vector,
+    tally: Matrix,
+    arms: Vector,
+) -> None:
+    """See `follow`, for a learner that picks by a softmax."""
+    d = features.shape[1]
+    at = softmax_room(offsets, d, d + 1)
+    rows, wider = np.empty((len(at.scores), d)), np.empty((d + 1, d + 1))
+    for t in range(len(chosen)):
+        first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
+        _fill_scored(features, first, n_arms, model, belief, rows)
+        moderated_full(rows[:n_arms], belief.mean, belief.spread, at)
+        if len(arms):
+            for k in range(n_arms):
+                arms[first + k] = (1.0 - model.lapse) * at.shares[k] + model.lapse / n_arms
+        kept = (1.0 - model.lapse) * at.shares[pick]
+        total = kept + model.lapse / n_arms
+        if choices % CHECKED == 0 and n_arms > 1:
+            best = _best_of(at.shares[:n_arms])
+            probability = (1.0 - model.lapse) * at.shares[best] + model.lapse / n_arms
+            _count_in(tally, probability, 1.0 if best == pick else 0.0)
+        choices += n_arms > 1
+        log_probabilities[t] = math.log(max(total, 1e-300))
+        random_picks[t] = 1.0 - kept / total if total > 0.0 else 1.0
+        if n_arms > 1 and model.lapse < 1.0:
+            _learn_softmax(rows[:n_arms], pick, model.lapse, belief, at, wider)
+        _move(features, first + pick, belief)
+
+
+@_compiled
+def _fill_arms(
+    features: Features, first: int, best: int, model: Model, belief: Belief, at: Scratch, probabilities: Vector
+) -> None:
+    """Fill how probable every arm of a round is, random picks included, where `at.values` has the scores."""
+    n_arms = len(probabilities)
+    total = all_arms(features, first, best, model, belief, at, probabilities)
+    for arm in range(n_arms):
+        kept = probabilities[arm] / total if total > 0.0 else 1.0 / n_arms
+        probabilities[arm] = (1.0 - model.lapse) * kept + model.lapse / n_arms
 
 
 @_compiled
@@ -83,19 +190,26 @@ def follow(
     log_probabilities: Vector,
     random_picks: Vector,
     tally: Matrix,
+    arms: Vector,
 ) -> None:
     """Follow the learner through some rounds, before which it had so many `choices` of more than one arm.
 
     Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was
     random. At every CHECKED-th choice `tally`, shape (4, BINS), takes in the probability p of the best arm or those
-    like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin.
+    like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin. `arms`, unless it is empty,
+    receives the probability of every arm, given all earlier picks.
     """
+    if model.temperature > 0.0:
+        _follow_softmax(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
+        return
     at = room(offsets, 0, len(chosen), features.shape[1])
     for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         best = fill_values(features, first, pick, model, belief, at.values[:n_arms], at.reaches[:n_arms])
         checked = choices % CHECKED == 0 and n_arms > 1
         choices += n_arms > 1
+        if len(arms):
+            _fill_arms(features, first, best, model, belief, at, arms[first : first + n_arms])
         if checked and best != pick:
             probability, _, twins = beats_all(features, first, n_arms, best, model, belief, at)
             hit = 1.0 if twins > 1 and same_row(features, first + best, first + pick) else 0.0
@@ -116,12 +230,19 @@ def follow(
 @_compiled
 def pick_probabilities(features: Features, offsets: Index, model: Model, belief: Belief, probabilities: Vector) -> None:
     """Fill how probable every arm of the rounds is as the learner's next pick."""
+    if model.temperature > 0.0:
+        d = features.shape[1]
+        wide = softmax_room(offsets, d, d + 1)
+        rows = np.empty((len(wide.scores), d))
+        for t in range(len(offsets) - 1):
+            first, n_arms = offsets[t], offsets[t + 1] - offsets[t]
+            _fill_scored(features, first, n_arms, model, belief, rows)
+            moderated_full(rows[:n_arms], belief.mean, belief.spread, wide)
+            for k in range(n_arms):
+                probabilities[first + k] = (1.0 - model.lapse) * wide.shares[k] + model.lapse / n_arms
+        return
     at = room(offsets, 0, len(offsets) - 1, features.shape[1])
     for t in range(len(offsets) - 1):
         first, n_arms = offsets[t], offsets[t + 1] - offsets[t]
         best = fill_values(features, first, -1, model, belief, at.values[:n_arms], at.reaches[:n_arms])
-        these = probabilities[first : first + n_arms]
-        total = all_arms(features, first, best, model, belief, at, these)
-        for arm in range(n_arms):
-            kept = these[arm] / total if total > 0.0 else 1.0 / n_arms
-            these[arm] = (1.0 - model.lapse) * kept + model.lapse / n_arms
+        _fill_arms(features, first, best, model, belief, at, probabilities[first : first + n_arms])

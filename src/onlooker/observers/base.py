@@ -12,12 +12,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from onlooker.base.checks import as_level
-from onlooker.base.errors import InputError, NotFittedError, OnlookerWarning
+from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Vector
+from onlooker.base.warn import warn
+from onlooker.logs.factored import Crossing
+from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.parts import Parts
 from onlooker.logs.policy import Policy, as_linear
+from onlooker.observers.ahead import Predict, calibrated, growing_fits
+from onlooker.observers.fitted_rounds import FittedRounds
 
 
 class Observer:
@@ -35,6 +41,8 @@ class Observer:
     """The policy that was recovered."""
     warnings_: tuple[str, ...] = ()
     """What to know before using it; empty where there is nothing."""
+    _fitted_rounds: FittedRounds | None = None
+    """The rounds that it was fitted on; None where they were not in memory."""
 
     def fit(self, log: BanditLog) -> Self:
         """Recover the learner's policy from its log."""
@@ -50,8 +58,86 @@ class Observer:
         return self._fitted().choose(as_log(log, "predict"))
 
     def predict_proba(self, log: BanditLog) -> Vector:
-        """Softmax probability of every offered arm, one per row of `log.features`."""
-        return self._fitted().probabilities(as_log(log, "predict_proba"))
+        """Probability of every offered arm as the learner's next pick, one per row of `log.features`.
+
+        "Next" is after all rounds that were fitted. For these rounds themselves a `FittedRoundsWarning` is given:
+        `propensities(log)` says how the learner picked in each of them.
+        """
+        self._fitted()
+        if self._place_of(as_log(log, "predict_proba")) is not None:
+            warn(_NOT_NEXT, FittedRoundsWarning)
+        return self._next_probabilities(log)
+
+    def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
+        """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
+
+        From the picks before the round alone; with `ahead=False` from later picks too. Give the log that was fitted, or
+        one that begins with it: the observer is fitted again to growing parts of it, each half as long again as the one
+        before, and each fit predicts the rounds up to the next. How sharp these predictions are, and the share of
+        random picks, is estimated from earlier rounds. A log that was not fitted is taken to continue after the rounds
+        that were, and is predicted by the policy at their end.
+
+        Examples
+        --------
+        >>> from onlooker import Boltzmann, Environment, SuffixImitation, simulate
+        >>> log = simulate(Environment(5, 20), Boltzmann(0.2), n_rounds=1000).log
+        >>> observer = SuffixImitation().fit(log)
+        >>> probabilities = observer.propensities(log)
+        >>> probabilities.min() > 0, float(np.add.reduceat(probabilities, log.offsets[:-1]).max().round(9))
+        (np.True_, 1.0)
+        """
+        self._fitted()
+        if not as_log(log, "propensities").n_rounds:
+            return np.empty(0)
+        base = self._growing(log, ahead=ahead) if self._is_own(log) else self._next_probabilities(log)
+        return calibrated(log, base, ahead=ahead)
+
+    def predicted_ahead(self, log: BanditLog) -> Vector:
+        """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        return calibrated(log, self._growing(log, ahead=True)) if as_log(log).n_rounds else np.empty(0)
+
+    def _growing(self, log: BanditLog, *, ahead: bool) -> Vector:
+        base = np.empty(int(log.offsets[-1]))
+        growing_fits(log, self._fit_again, base, ahead=ahead)
+        return base
+
+    def _next_probabilities(self, log: BanditLog) -> Vector:
+        """What `predict_proba` gives, for any rounds."""
+        return self._fitted().probabilities(log)
+
+    def _fit_again(self, log: BanditLog) -> Predict:
+        """Another observer with the same parameters, fitted to these rounds."""
+        return type(self)(**self.get_params(deep=False)).fit(log)._next_probabilities  # noqa: SLF001  of its own class
+
+    def _remember(self, log: BanditLog | Parts, *, more: bool = False) -> None:
+        """Keep what the rounds of a fit are recognised by; `more` adds them to those before."""
+        rounds = None if isinstance(log, Parts) else FittedRounds.of(log)
+        if more and rounds is not None:
+            rounds = None if self._fitted_rounds is None else self._fitted_rounds.then(rounds)
+        self._fitted_rounds = rounds
+
+    def _in_order(self, log: BanditLog) -> BanditLog:
+        """The log with its features in the order of those that were fitted."""
+        places = as_linear(self._fitted(), "propensities").positions(as_log(log))
+        if (places == np.arange(len(places))).all():
+            return log
+        order = np.argsort(places)
+        known = log.weight_names
+        names = None if known is None else [known[place] for place in order]
+        return log.with_features(columns(log.features, order), names)
+
+    def _place_of(self, log: BanditLog) -> int | None:
+        return None if self._fitted_rounds is None else self._fitted_rounds.place(log)
+
+    def _is_own(self, log: BanditLog) -> bool:
+        """Whether the log begins with the rounds that were fitted, or it is not known which these were."""
+        place = self._place_of(log)
+        if place:
+            raise InputError(
+                f"the log begins with round {place} of those that were fitted: how the learner picked there depends on "
+                "the rounds before, so pass the log from its first round and take what you need of the answer"
+            )
+        return place == 0 or self._fitted_rounds is None
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that the recovered policy makes too."""
@@ -112,6 +198,11 @@ class Observer:
         changed = [f"{k}={v!r}" for k, v in shown.items() if v != defaults[k].default]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+
+_NOT_NEXT = (
+    "these rounds were fitted, and predict_proba says how the learner would pick now, after all of them. For how it "
+    "picked in each of them use propensities(log)"
+)
 
 NO_INTERVALS = "none"
 """In the place of a covariance: the loss has no intervals of the usual kind."""
@@ -199,15 +290,31 @@ class Summary:
     """By about how much regularisation shrinks the weights; NaN with the 0-1 loss."""
     warnings: tuple[str, ...]
     """What to know before reading on."""
+    crossing: Crossing | None = None
+    """Which arm each weight belongs to, where every arm has its own."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return asdict(self)
+        found = asdict(self)
+        crossing = found.pop("crossing")
+        if crossing is not None and crossing["arms"] is not None:
+            found["arms"] = [str(arm) for arm in crossing["arms"]]
+            found["context_features"] = list(crossing["context"])
+        return found
 
     def __repr__(self) -> str:
         percent = f"{100 * self.level:g}%"
         rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
         agreement = f"agreement with them {self.agreement:.3f}"
+        if self.crossing is not None and self.crossing.arms is not None and not math.isnan(self.log_likelihood):
+            return "\n".join([f"{rounds}; {agreement}", *self._by_arm(), *(f"warning: {w}" for w in self.warnings)])
+        if self.covariance == NO_INTERVALS and not math.isnan(self.log_likelihood):
+            most = sorted(self.coefficients, key=lambda one: -abs(one.estimate))[:MOST_SHOWN]
+            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in most)]
+            lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
+            left = len(self.coefficients) - len(most)
+            lines += [f"and {left} smaller weights"] if left > 0 else []
+            return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
         if self.covariance == NO_INTERVALS:
             rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
             lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
@@ -223,6 +330,41 @@ class Summary:
         if self.shrinkage > 0.05:
             lines.append(about_shrinkage(self.shrinkage))
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    def _by_arm(self) -> list[str]:
+        """Weights with their standard errors, an arm a row."""
+        assert self.crossing is not None
+        assert self.crossing.arms is not None
+        own, names = len(self.crossing.own), self.crossing.context or ("weight",)
+        found, arms = self.coefficients[own:], [str(arm) for arm in self.crossing.arms]
+        lines = text_table([["feature", "estimate"], *([c.name, _cell(c)] for c in self.coefficients[:own])], "< >18")
+        lines = lines if own else []
+        for first in range(0, len(names), COLUMNS_SHOWN):
+            places = range(first, min(first + COLUMNS_SHOWN, len(names)))
+            rows = [["arm", *(names[j] for j in places)]]
+            rows += [
+                [arm, *(_cell(found[k * len(names) + j]) for j in places)] for k, arm in enumerate(arms[:MOST_SHOWN])
+            ]
+            lines += text_table(rows, " ".join(["<", *[">18"] * len(places)]))
+        if len(arms) > MOST_SHOWN:
+            lines.append(f"and {len(arms) - MOST_SHOWN} more arms")
+        errors = "" if self.covariance == NO_INTERVALS else f" with standard errors ({self.covariance})"
+        lines.append(f"weights{errors} are differences to the mean over the arms that are offered together")
+        if self.shrinkage > 0.05:
+            lines.append(about_shrinkage(self.shrinkage))
+        return lines
+
+
+MOST_SHOWN = 40
+"""Arms, or weights without intervals, that a printed summary shows."""
+
+COLUMNS_SHOWN = 6
+"""Features of the context side by side."""
+
+
+def _cell(found: Coefficient) -> str:
+    error = "" if math.isnan(found.standard_error) else f" ({found.standard_error:.3g})"
+    return f"{found.estimate:.4g}{error}"
 
 
 def about_shrinkage(shrinkage: float) -> str:

@@ -26,7 +26,7 @@ from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts, parts_of
-from onlooker.logs.policy import LinearPolicy
+from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer
 from onlooker.observers.dynamic.follower import Follower
 from onlooker.observers.dynamic.offers import as_times
@@ -124,8 +124,9 @@ class DynamicImitation(Observer):
             follower.follow(log, moments, progress=progress)
         else:
             moments = self._follow_parts(follower, log, times)
-        self._named, self._earlier = (log.feature_names, log.categories), None
+        self._named, self._earlier = (log.feature_names, log.categories, getattr(log, "crossing", None)), None
         self._pending = Rounds.of(log, moments, None, follower.bank.copy())
+        self._remember(log)
         return self._learn(follower)
 
     def partial_fit(self, log: BanditLog | Parts, *, times: Any = None, progress: Progress | None = None) -> Self:
@@ -156,33 +157,53 @@ class DynamicImitation(Observer):
         else:
             self._earlier = None
             self._pending = Rounds.of(*before.with_waiting(log, moments), None, follower.bank.copy())
+        self._remember(log, more=True)
         return self._learn(follower)
 
     def propensities(self, log: BanditLog, ahead: bool = True, *, times: Any = None) -> Vector:  # noqa: FBT001, FBT002
-        """With what probability the learner picked each arm in its round, one per row of the log that was fitted.
+        """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
 
-        From the picks before the round alone; with `ahead=False` from all picks, which is nearer to what it was. Pass
-        the `times` that were given to `fit`.
+        From the picks before the round alone; with `ahead=False` from all picks but the round's own, which is nearer to
+        what it was. Give the log that was fitted, or one that begins with it; other rounds are taken to continue after
+        those that were fitted. Pass the `times` that were given to `fit`. The observer stays as it is.
         """
         self._fitted()
         log = self._in_order(as_log(log, "propensities"))
-        found, follower = np.empty(len(log.dense)), Follower(log.n_features)
         moments = as_times(times, log)
+        own = self._is_followed(log, moments)
+        follower = Follower(log.n_features) if own else self._follower.copy()
+        rounds, moments_of_all = follower.with_waiting(log, moments)
+        before = None if own or follower.waiting is not None else self._follower.bank
+        found = np.empty(int(log.offsets[-1]))
         follower.follow(log, moments, found)
-        bank = follower.bank
-        if bank.n_rounds != self.n_rounds_ or not np.isclose(bank.evidence, self.evidence_, rtol=1e-9):
-            raise InputError(
-                f"these are not the {counted(self.n_rounds_, 'round')} that the observer was fitted on, or other times "
-                "go with them: fit it on this log, or use predict_proba for rounds that come after"
-            )
-        if not ahead:
-            smooth_probabilities(Rounds.of(log, moments, None, bank), found)
+        if own and log.n_rounds == self.n_rounds_ and not np.isclose(follower.bank.evidence, self.evidence_, rtol=1e-9):
+            raise InputError("the rounds were fitted with other times: pass the times that were given to fit")
+        if not ahead and log.n_rounds:
+            smoothed = np.empty(int(rounds.offsets[-1]))
+            smooth_probabilities(Rounds.of(rounds, moments_of_all, before, follower.bank), smoothed)
+            found = smoothed[len(smoothed) - len(found) :]
         return found
 
-    def predict_proba(self, log: BanditLog) -> Vector:
-        """Probability that the learner picks an arm next, random picks included, one per row of `log.features`."""
-        self._fitted()
-        places = self.policy_.positions(as_log(log, "predict_proba"))
+    def predicted_ahead(self, log: BanditLog) -> Vector:
+        """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        found, follower = np.empty(int(as_log(log).offsets[-1])), Follower(log.n_features)
+        follower.follow(log, as_times(None, log), found)
+        return found
+
+    def _is_followed(self, log: BanditLog, moments: Vector | None) -> bool:
+        """Whether the log begins with the rounds that were followed; of a state that was loaded, by their evidence."""
+        if self._fitted_rounds is not None:
+            return self._is_own(log)
+        first = self.n_rounds_
+        if log.n_rounds < first:
+            return False
+        follower = Follower(log.n_features)
+        follower.follow(log[:first], None if moments is None else moments[:first])
+        return bool(np.isclose(follower.bank.evidence, self.evidence_, rtol=1e-9))
+
+    def _next_probabilities(self, log: BanditLog) -> Vector:
+        """Random picks included."""
+        places = self.policy_.positions(log)
         blocks = ragged.blocks(log.offsets, log.n_features)
         bank = self._follower.bank
         found = ordered_map(lambda block: bank.predict(log[block[0] : block[1]], places), blocks)
@@ -225,6 +246,7 @@ class DynamicImitation(Observer):
             "schema": SCHEMA,
             "feature_names": None if names is None else list(names),
             "categories": None if categories is None else dict(categories),
+            **({} if self.policy_.crossing is None else crossing_document(self.policy_.crossing)),
             "checkpoints": None if self.checkpoints is None else [int(one) for one in self.checkpoints],
             "path": weights.to_dict(),
             "changes": list(changes),
@@ -244,7 +266,7 @@ class DynamicImitation(Observer):
             changes = tuple(as_whole(one, "a change") for one in document["changes"])
             observer = cls(checkpoints=document["checkpoints"])
             observer._wanted()
-            observer._named = (document["feature_names"], document["categories"])
+            observer._named = (document["feature_names"], document["categories"], crossing_of(document))
             observer._earlier, observer._pending = (weights, changes), None
             with warnings.catch_warnings():
                 # They were given when the state was saved, and are in `warnings_`.
@@ -264,15 +286,6 @@ class DynamicImitation(Observer):
         if self.checkpoints is None:
             return None
         return [as_whole(one, "a checkpoint", least=1) for one in self.checkpoints]
-
-    def _in_order(self, log: BanditLog) -> BanditLog:
-        """The log with its features in the order of those that were fitted."""
-        places = self.policy_.positions(as_log(log))
-        if (places == np.arange(len(places))).all():
-            return log
-        order = np.argsort(places)
-        names = None if log.feature_names is None else [log.feature_names[place] for place in order]
-        return log.with_features(log.dense[:, order], names)
 
     def _follow_parts(self, follower: Follower, log: Parts, times: Any) -> Vector | None:
         if times is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -12,20 +13,33 @@ from onlooker.base.checks import as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.numerics import inverse
+from onlooker.base.numerics import inverse, inverse_of
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
-from onlooker.imitation.fit_warnings import check_fit, likelihood_ratio
-from onlooker.imitation.newton import Fit, minimise_and_look
-from onlooker.imitation.objective import CurvedPoint, Objective, model_covariance, sandwich_covariance, window_width
+from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
+from onlooker.imitation.newton import Fit, minimise, minimise_and_look
+from onlooker.imitation.objective import (
+    CurvedPoint,
+    Objective,
+    Point,
+    model_covariance,
+    sandwich_covariance,
+    window_width,
+)
 from onlooker.imitation.out_of_core import PartedObjective
 from onlooker.imitation.score_models import LINEAR, ScoreModel
 from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
+from onlooker.logs.factored import FactoredRows
+from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room, summarise_parts
+from onlooker.logs.slates import whole_slates
 from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
+
+WITHOUT_INTERVALS = 1e-5
+"""Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
 
 
 def suffix_objective(
@@ -46,6 +60,7 @@ def suffix_objective(
         start, weights = _weighted_suffix(log, burn_in, as_weights(sample_weight, n_rounds, "sample_weight"))
         return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
     start = _checked(burn_in.start(log), n_rounds)
+    start = int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0])
     return SoftmaxObjective(log.suffix(start), l2=l2), start
 
 
@@ -68,10 +83,13 @@ def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[
 
 def _of_parts(parts: Parts, burn_in: BurnIn, l2: float) -> tuple[Objective, int]:
     found = summarise_parts(parts)
+    if isinstance(found.sample.features, FactoredRows) and getattr(parts, "crossing", None) is None:
+        raise InputError("the parts hold contexts and arms, but no `crossing` names their weights: give them one")
     if isinstance(burn_in, LengthRule):
         start = _checked(burn_in.start_of(found.n_rounds), found.n_rounds)
     else:
         start = _checked(found.stride * as_whole(burn_in.start(found.sample), "the burn-in"), found.n_rounds)
+    start = found.behind_slate(parts, start)
     if found.stride == 1:
         return SoftmaxObjective(found.sample.suffix(start), l2=l2), start
     return PartedObjective(parts, start=start, l2=l2, summary=found), start
@@ -134,7 +152,9 @@ class SuffixImitation(Observer):
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few. All NaN
+        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few. With
+        weights for each arm it is that of the differences to the mean over the arms. None with more than 3,000 weights
+        of rows that are not dense (`NoIntervalsWarning`). All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
     warnings_
         What to know before using the answer, as given by `warnings` too.
@@ -162,7 +182,7 @@ class SuffixImitation(Observer):
     rank_: int
     log_likelihood_: float
     null_log_likelihood_: float
-    covariance_: Matrix
+    covariance_: Matrix | None
     warnings_: tuple[str, ...]
 
     def __init__(
@@ -215,13 +235,20 @@ class SuffixImitation(Observer):
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
-        found = check_fit(objective, fit, at.hessian)
-        identified = found.identified & (objective.n_rounds > basis.n_features)
-        covariance[~identified, :] = np.nan
-        covariance[:, ~identified] = np.nan
+        if isinstance(at, CurvedPoint) and covariance is not None:
+            found = check_fit(objective, fit, at.hessian)
+            identified = found.identified & _enough(objective)
+            covariance[~identified, :] = np.nan
+            covariance[:, ~identified] = np.nan
+            self.shrinkage_ = _shrinkage(objective, at, fit)
+        else:
+            found = check_large_fit(objective, fit, objective.variances(at.theta))
+            self.shrinkage_ = np.nan
+            covariance = np.full((basis.n_features,) * 2, np.nan) if basis.n_features <= MOST_WEIGHTS else None
 
         self._weights = np.where(found.constant, 0.0, at.theta)
-        self._labels = feature_labels(basis.feature_names, basis.n_features)
+        self._labels = feature_labels(objective.feature_names, basis.n_features)
+        self._crossing = getattr(basis, "crossing", None)
         self.policy_ = self.score_model.policy(self._weights, log)
         self.burn_in_ = start
         self.loss_ = at.loss
@@ -230,11 +257,11 @@ class SuffixImitation(Observer):
         self.n_rounds_ = objective.n_rounds
         self.agreement_ = at.agreed / objective.total
         self.rank_ = found.rank
-        self.shrinkage_ = _shrinkage(objective, at)
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
             self._miss_fewest(objective, log, progress)
+        self._remember(log)
         self._warn([warning for warning in found.warnings if self._concerns(warning)], stacklevel=2)
         return self
 
@@ -246,10 +273,16 @@ class SuffixImitation(Observer):
         if self.loss == "zero_one":
             # Of a direction alone there is no likelihood.
             likelihoods, ratio, p_value = (np.nan, np.nan), np.nan, np.nan
+        errors = np.full(len(self._weights), np.nan)
+        if self.covariance_ is None:
+            p_value = np.nan
+        else:
+            errors = np.sqrt(np.diag(self.covariance_))
         return Summary(
-            coefficients=coefficients(self._labels, self._weights, np.sqrt(np.diag(self.covariance_)), level),
+            coefficients=coefficients(self._labels, self._weights, errors, level),
             level=level,
-            covariance=self.covariance if self.loss == "softmax" else NO_INTERVALS,
+            covariance=self.covariance if self.loss == "softmax" and self.covariance_ is not None else NO_INTERVALS,
+            crossing=self._crossing,
             n_rounds=self.n_rounds_,
             burn_in=self.burn_in_,
             log_likelihood=likelihoods[0],
@@ -283,7 +316,7 @@ class SuffixImitation(Observer):
         self.agreement_ = found.agreed / objective.total
         self.log_likelihood_ = -objective.total * objective.slope(found.theta).loss
         self.shrinkage_ = np.nan
-        self.covariance_ = np.full_like(self.covariance_, np.nan)
+        self.covariance_ = None if self.covariance_ is None else np.full_like(self.covariance_, np.nan)
 
     def _concerns(self, warning: OnlookerWarning) -> bool:
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
@@ -300,14 +333,25 @@ class SuffixImitation(Observer):
             )
         return broken is None
 
-    def _estimate(self, objective: Objective, *, model: bool) -> tuple[Fit, CurvedPoint, Matrix]:
-        """The minimum, the curvature there, and the covariance that follows from it."""
+    def _estimate(self, objective: Objective, *, model: bool) -> tuple[Fit, Point, Matrix | None]:
+        """The minimum, the curvature there, and the covariance that follows from it; None for too many weights."""
+        if objective.many and (objective.n_features > MOST_WEIGHTS or not _enough(objective)):
+            fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
+            fit = replace(fit, at=objective.judged(fit.theta))
+            return fit, fit.at, None
         if model:
             fit, curved = minimise_and_look(objective, objective.evaluate)
-            return fit, curved, model_covariance(objective, curved)
+            return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit))
         width = window_width(objective, self.lags)
         fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
-        return fit, scattered, sandwich_covariance(objective, scattered, width)
+        return fit, scattered, sandwich_covariance(objective, scattered, width, _metric(objective, scattered, fit))
+
+
+def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:
+    """Inverse of the Hessian where that is known, or has to leave out what is redundant by design; else None."""
+    if objective.many:
+        return fit.metric
+    return inverse_of(objective.filled(at.hessian)) if objective.n_redundant else None
 
 
 def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
@@ -333,7 +377,13 @@ def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
     )
 
 
-def _shrinkage(objective: Objective, at: CurvedPoint) -> float:
+def _enough(objective: Objective) -> bool:
+    """Whether there are more rounds than weights that they could identify."""
+    return objective.n_rounds > objective.n_features - objective.n_redundant
+
+
+def _shrinkage(objective: Objective, at: CurvedPoint, fit: Fit) -> float:
     """By how much regularisation shrinks the weights, to first order."""
     squared = float(at.theta @ at.theta)
-    return float(objective.l2 * at.theta @ inverse(at.hessian) @ at.theta) / squared if squared else 0.0
+    metric = fit.metric if objective.many and fit.metric is not None else inverse(at.hessian)
+    return float(objective.l2 * at.theta @ metric @ at.theta) / squared if squared else 0.0

@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -22,25 +23,27 @@ from onlooker.base.errors import (
     TooFewRoundsWarning,
 )
 from onlooker.base.files import write_text
-from onlooker.base.memory_limit import FAMILY, FOLLOWING, STATE, check_work
+from onlooker.base.memory_limit import CONTEST, FAMILY, FOLLOWING, STATE, check_work
 from onlooker.base.text import one_line, shown
 from onlooker.base.threads import n_threads, ordered_map
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.fit_warnings import about_collinearity
 from onlooker.logs import ragged
-from onlooker.logs.categories import Encoding
-from onlooker.logs.log import BanditLog, as_log, feature_labels
+from onlooker.logs.categories import Categories, Encoding
+from onlooker.logs.factored import Crossing
+from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room
-from onlooker.logs.policy import LinearPolicy
+from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer, coefficients
+from onlooker.observers.tracking.contest import LEAST, Contest
 from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
 from onlooker.observers.tracking.seen import Seen
 from onlooker.observers.tracking.variation import in_units
-from onlooker.observers.tracking_summary import Family, TrackingSummary
+from onlooker.observers.tracking_summary import UNPROVED, Family, TrackingSummary
 
 SCHEMA = "onlooker.tracking/2"
 """Written into every saved state; a file with another one is refused."""
@@ -81,16 +84,22 @@ class TrackingObserver(Observer):
         Of theta* around `theta_`, shape (d, d): what the picks leave open, and what the learner itself cannot know.
         A feature that has not varied within any round so far, or is collinear with others there, keeps the prior's.
     exploration_
-        The exploration that was given or found.
+        The exploration that was given, or that the picks prove; None if they prove none. A family is named only if it
+        predicts picks better than the model-free observer (`DynamicImitation`) and than every other family, one step
+        ahead on rounds that did not tune it, by two standard errors or more, and if nothing is left in the picks that
+        it cannot explain. Without a name `theta_`, `policy_`, `covariance_`, `path_`, `predict_proba` and `summary()`
+        are those of the model-free observer, whose weights are in logits.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
         after a quarter of them was left there: its evidence is at most the one given.
     fits_, misfit_
-        Whether the predicted pick probabilities are borne out, and how far off they are on average, beyond chance.
+        Whether the family named is proved, or the given one predicts shares of picks that are borne out; and how far
+        off predicted shares are on average, beyond chance, for the given or nearest family.
     path_
         The learner's own estimate at checkpoints, with standard errors.
     settled_round_
-        Round since which the estimate's direction is stable, to within its noise; None if it still moves.
+        Round since which the estimate's direction is stable, to within its noise; None if it still moves, or no family
+        is named.
     units_
         What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
         not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
@@ -129,7 +138,7 @@ class TrackingObserver(Observer):
     policy_: LinearPolicy
     covariance_: Matrix
     units_: Vector | None
-    exploration_: Exploration
+    exploration_: Exploration | None
     evidence_: dict[str, float]
     fits_: bool
     misfit_: float
@@ -140,6 +149,7 @@ class TrackingObserver(Observer):
     n_skipped_: int
     n_unknown_: int
     warnings_: tuple[str, ...]
+    _crossed: tuple[Categories | None, Crossing] | None
 
     def __init__(
         self,
@@ -160,9 +170,13 @@ class TrackingObserver(Observer):
         """
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
-        before = None if log.feature_names is None else Encoding.of(log)
+        crossed = _crossed(log)
+        before = None if log.feature_names is None or crossed is not None else Encoding.of(log)
         rounds, named = followed_rounds(log, monitor, before, progress=progress)
-        return self._learn(monitor, Seen().after(rounds), named=named)
+        self._crossed = crossed
+        self._learn(monitor, Seen().after(rounds), named=named)
+        self._remember(log)
+        return self
 
     def partial_fit(self, log: BanditLog | Parts, *, repeated: str = "skip", progress: Progress | None = None) -> Self:
         """Go on with the rounds after those seen so far; the result is that of one fit to all of them.
@@ -180,7 +194,11 @@ class TrackingObserver(Observer):
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
         check_room(log if isinstance(log, Parts) else as_log(log), _matrices(self._monitor))
-        before = None if self.policy_.feature_names is None else Encoding.of(self.policy_)
+        before = None
+        if self._crossed is not None:
+            self._check_arms(log)
+        elif self.policy_.feature_names is not None:
+            before = Encoding.of(self.policy_)
         looked = look(log, before, self._seen) if repeated == "skip" else Looked()
         if self._seen.unknown and not self._seen.logs:
             warnings.warn(RepeatedRoundsWarning(_of_0_1(self._seen.unknown)), stacklevel=2)
@@ -190,13 +208,15 @@ class TrackingObserver(Observer):
             return self
         monitor = self._monitor.copy()
         rounds, named = followed_rounds(log, monitor, before, looked, progress)
-        return self._learn(monitor, self._seen.after(rounds), looked.known, named)
+        self._learn(monitor, self._seen.after(rounds), looked.known, named)
+        self._remember(log[looked.known :] if isinstance(log, BanditLog) else log, more=True)
+        return self
 
     def add_features(self, names: Sequence[str]) -> Self:
         """Have features more, after the others, that were 0 in all rounds so far."""
         self._fitted()
         if self.policy_.feature_names is None:
-            raise InputError("the features have no names: new ones cannot be told from the others")
+            raise InputError("the features have no names: it is not known which of them are new")
         monitor, kept = self._monitor.copy(), Encoding.of(self.policy_)
         monitor.grow(len(names))
         grown = Encoding((*kept.feature_names, *names), kept.categories)
@@ -207,26 +227,63 @@ class TrackingObserver(Observer):
 
         The first of equals, as `predict_proba` has them; `policy_.choose` leaves exploration out.
         """
-        return ragged.argmax(self.predict_proba(as_log(log, "predict")), log.offsets)
+        return ragged.argmax(self._next_probabilities(as_log(log, "predict")), log.offsets)
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that `predict` gives."""
         return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
 
-    def predict_proba(self, log: BanditLog) -> Vector:
-        """Probability that the learner, as it explores, picks an arm next, one per row of `log.features`."""
+    def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
+        """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
+
+        By the family with the most evidence, proved or not; `DynamicImitation` needs none. From the picks before the
+        round alone: the family is decided again whenever the rounds have doubled, until 2,000 have decided. With
+        `ahead=False` the family and its constants come from all rounds that decide, and the estimate from the picks
+        before the round. Give the log that was fitted, or one that begins with it; other rounds are taken to continue
+        after those that were fitted. The observer stays as it is.
+        """
+        self._fitted()
+        log = self._in_order(as_log(log, "propensities"))
+        if not log.n_rounds:
+            return np.empty(0)
+        own = self._is_own(log)
+        if ahead:
+            return self.predicted_ahead(log) if own else self._monitor.copy().watch_ahead(log)
+        found = np.empty(int(log.offsets[-1]))
+        follower = self._monitor.fresh_follower() if own else deepcopy(self._monitor.follower)
+        follower.follow(log, arms=found)
+        return found
+
+    def _is_own(self, log: BanditLog) -> bool:
+        """Whether the log begins with the rounds that were followed; of a state that was loaded, by its record."""
+        if self._fitted_rounds is not None or not self._seen.logs:
+            return super()._is_own(log)
+        before = None if self.policy_.feature_names is None else Encoding.of(self.policy_)
+        return look(log, before, self._seen).known > 0
+
+    def predicted_ahead(self, log: BanditLog) -> Vector:
+        """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        return self._fresh(log).watch_ahead(log)
+
+    def _next_probabilities(self, log: BanditLog) -> Vector:
+        """Of the learner as it explores."""
         from onlooker.kernels.tracking import pick_probabilities
 
         self._fitted()
-        places = self.policy_.positions(as_log(log, "predict_proba"))
+        places = self.policy_.positions(log)
+        if self.exploration_ is None:
+            bank, blocks = self._model_free().model_free.bank, ragged.blocks(log.offsets, log.n_features)
+            shares = ordered_map(lambda block: bank.predict(log[block[0] : block[1]], places), blocks)
+            return np.concatenate([np.empty(0), *shares])
         follower = self._monitor.follower
         model, belief = follower.assumption.model(), follower.belief_at(places)
         units = None if follower.units is None else follower.units[places]
 
         def of(block: tuple[int, int]) -> Vector:
             part = log[block[0] : block[1]]
-            found = np.empty(len(part.dense))
-            features = part.dense if units is None else in_units(part.dense, units)
+            rows = part.dense
+            found = np.empty(len(rows))
+            features = rows if units is None else in_units(rows, units)
             pick_probabilities(features, part.offsets, model, belief, found)
             return found
 
@@ -237,7 +294,7 @@ class TrackingObserver(Observer):
         self._fitted()
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
-        errors = np.sqrt(np.diag(direction_covariance(self.theta_, self.covariance_)))
+        errors = np.sqrt(np.maximum(np.diag(direction_covariance(self.theta_, self.covariance_)), 0.0))
         errors[~self._identified] = np.nan
         names = feature_labels(self.policy_.feature_names, len(direction))
         return TrackingSummary(
@@ -246,6 +303,9 @@ class TrackingObserver(Observer):
             n_rounds=self.n_rounds_,
             decided_on=self._monitor.decided_on,
             families=self._families(),
+            named=self.exploration_ is not None,
+            preferring=self._monitor.preferring,
+            verdict=self._monitor.verdict,
             fits=self.fits_,
             misfit=self.misfit_,
             foreseen=self._monitor.follower.foreseen,
@@ -289,6 +349,7 @@ class TrackingObserver(Observer):
             "schema": SCHEMA,
             "feature_names": None if names is None else list(names),
             "categories": None if categories is None else {name: list(levels) for name, levels in categories.items()},
+            **({} if self.policy_.crossing is None else crossing_document(self.policy_.crossing)),
             "automatic": self.exploration == "auto",
             "monitor": self._monitor.to_dict(),
             "seen": self._seen.to_dict(),
@@ -329,18 +390,23 @@ class TrackingObserver(Observer):
         with warnings.catch_warnings():
             # They were given when the state was saved, and are in `warnings_`.
             warnings.simplefilter("ignore", OnlookerWarning)
-            names, categories = document["feature_names"], document["categories"]
+            names, categories, crossing = document["feature_names"], document["categories"], crossing_of(document)
             # As a policy has them: names and levels are checked.
-            known = LinearPolicy(np.zeros(monitor.n_features), names, categories)
-            return observer._learn(monitor, seen, named=None if names is None else Encoding.of(known))
+            known = LinearPolicy(np.zeros(monitor.n_features), names, categories, crossing)
+            observer._crossed = None if crossing is None else (known.categories, crossing)
+            named = None if names is None or crossing is not None else Encoding.of(known)
+            return observer._learn(monitor, seen, named=named)
 
     def _fresh(self, log: BanditLog | Parts) -> Monitor:
         automatic = isinstance(self.exploration, str) and self.exploration == "auto"
         if not (automatic or isinstance(self.exploration, Exploration)):
             known = ", ".join(f"{name}(...)" for name in FAMILIES)
             raise InputError(f"exploration is {self.exploration!r}: use 'auto', or one of {known}")
-        if not isinstance(log, Parts) and not as_log(log).n_rounds:
+        if not isinstance(log, Parts) and not as_narrow(log, "tracking").n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
+        if getattr(log, "is_sparse", False):
+            check_narrow(log.n_features, "tracking")
+        check_room(log, FOLLOWING)
         return Monitor(
             families=list(FAMILIES) if automatic else [self.exploration],
             ridge=as_number(self.ridge, "ridge", least=1e-9, most=1e9),
@@ -361,25 +427,68 @@ class TrackingObserver(Observer):
             raise
         return self
 
+    def _policy(self, theta: Vector, named: Encoding | None) -> LinearPolicy:
+        """The policy with these weights."""
+        if self._crossed is not None:
+            return LinearPolicy(theta, None, *self._crossed)
+        return LinearPolicy(theta, *(() if named is None else (named.feature_names, named.categories)))
+
+    def _redundant(self, n_features: int) -> Matrix | None:
+        """Projection on what the weights of all arms have in common; None unless every arm has weights of its own."""
+        arms = None if self._crossed is None else self._crossed[1].arms
+        if arms is None:
+            return None
+        n_own = len(self._crossed[1].own) if self._crossed is not None else 0
+        found = np.zeros((n_features, n_features))
+        width = (n_features - n_own) // len(arms)
+        found[n_own:, n_own:] = np.kron(np.full((len(arms), len(arms)), 1 / len(arms)), np.eye(width))
+        return found
+
+    def _check_arms(self, log: BanditLog | Parts) -> None:
+        """Refuse a log whose arms or context are not those of the rounds before, in their order."""
+        places = self.policy_.positions(log)
+        if len(places) != len(self.theta_) or (places != np.arange(len(places))).any():
+            raise InputError(
+                "the log has its arms or the features of its context in another order than the rounds before, or lacks "
+                "some: make it with arms= and feature_names= those of the first"
+            )
+
     def _take(self, monitor: Monitor, named: Encoding | None) -> None:
         follower = monitor.follower
-        steps = [*follower.path, follower.here()]
-        constant, tangled = monitor.identification.flags()
-        self.policy_ = LinearPolicy(
-            np.where(constant, 0.0, follower.theta), *(() if named is None else (named.feature_names, named.categories))
-        )
-        self.covariance_ = follower.covariance
-        self.units_ = follower.units
+        redundant = self._redundant(monitor.n_features)
+        constant, tangled = monitor.identification.flags(redundant)
         self._identified = ~(constant | tangled)
-        self.exploration_ = monitor.best.assumption.exploration
         self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
         self.misfit_, error = follower.misfit
-        self.fits_ = self.misfit_ <= max(MISFIT, 4 * error)
-        ended = bool(follower.path) and follower.path[-1].n_rounds == follower.n_rounds
-        self.path_ = Path.of(follower.path if ended else steps)
-        self.settled_round_ = settled_round(follower.path if ended else steps, follower.units)
+        borne_out = self.misfit_ <= max(MISFIT, 4 * error)
         self.n_rounds_ = follower.n_rounds
         self.n_choices_ = follower.n_choices
+        proved = monitor.is_proved and (monitor.contest is None or borne_out)
+        self.fits_ = proved and borne_out
+        self.exploration_ = monitor.best.assumption.exploration if proved else None
+        if proved:
+            theta, path, end = follower.theta, follower.path, follower.here()
+            self.covariance_, self.units_ = follower.covariance, follower.units
+        else:
+            contest = self._model_free()
+            theta, path, end = contest.model_free.bank.theta, contest.path, contest.here()
+            self.covariance_, self.units_ = contest.covariance, None
+        if monitor.uniform > NO_PREFERENCE:
+            # Whatever the weights are, picks that look uniform do not show it.
+            theta = np.zeros_like(theta)
+        if redundant is not None:
+            # Weights of each arm are differences to the mean over arms: what all arms share, no pick shows.
+            centre = np.eye(monitor.n_features) - redundant
+            theta, self.covariance_ = centre @ theta, centre @ self.covariance_ @ centre
+        steps = path if path and path[-1].n_rounds == end.n_rounds else [*path, end]
+        self.policy_ = self._policy(np.where(constant, 0.0, theta), named)
+        self.path_ = Path.of(steps)
+        self.settled_round_ = settled_round(steps, follower.units) if proved else None
+
+    def _model_free(self) -> Contest:
+        """The model-free observer beside the families; there is one where the exploration was not given."""
+        assert self._monitor.contest is not None, "a given exploration is not proved"
+        return self._monitor.contest
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
         follower, d = monitor.follower, monitor.n_features
@@ -390,7 +499,7 @@ class TrackingObserver(Observer):
                 "The learner may still have learned there; no action is needed"
             )
         names = feature_labels(self.policy_.feature_names, d)
-        yield from about_collinearity(*monitor.identification.flags(), names)
+        yield from about_collinearity(*monitor.identification.flags(self._redundant(d)), names)
         if follower.n_choices < 2 * d:
             yield TooFewRoundsWarning(
                 f"{follower.n_choices} rounds with a choice for {d} features are too few: the intervals are wide and "
@@ -401,10 +510,16 @@ class TrackingObserver(Observer):
                 f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}), so there is "
                 "nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
-        if not self.fits_:
+        elif self.exploration_ is None and follower.n_rounds < LEAST:
+            return
+        elif self.exploration_ is None:
             yield NoFamilyFitsWarning(
-                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: no "
-                'known kind of exploration fits this learner. Use SuffixImitation(burn_in="auto") instead'
+                f"{UNPROVED}. The weights are those of the model-free observer (DynamicImitation)"
+            )
+        elif not self.fits_:
+            yield NoFamilyFitsWarning(
+                f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: the "
+                "assumed exploration does not fit this learner. Use DynamicImitation instead"
             )
 
     def _families(self) -> tuple[Family, ...]:
@@ -421,9 +536,16 @@ class TrackingObserver(Observer):
         )
 
 
+def _crossed(log: BanditLog | Parts) -> tuple[Categories | None, Crossing] | None:
+    """Categories of the context and what each weight belongs to, where features are made of contexts and arms."""
+    crossing = getattr(log, "crossing", None)
+    return None if crossing is None else (log.categories, crossing)
+
+
 def _matrices(monitor: Monitor) -> int:
     """How many of d x d following takes at its peak."""
-    return FOLLOWING + FAMILY * (min(n_threads(), len(monitor.families)) - 1)
+    more = 0 if monitor.contest is None else CONTEST
+    return FOLLOWING + FAMILY * (min(n_threads(), len(monitor.families)) - 1) + more
 
 
 _DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)

@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlooker.observers.base import Coefficient, coefficients_table
+from onlooker.observers.tracking.contest import AHEAD, LEAST, Verdict
+from onlooker.observers.tracking.exploration import FAMILIES
+from onlooker.observers.tracking.proof import Lead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +47,14 @@ class TrackingSummary:
     """How many of them decided on the family."""
     families: tuple[Family, ...]
     """By falling evidence."""
+    named: bool
+    """Whether the first of them was given or is proved; if not, the coefficients are the model-free observer's."""
+    preferring: bool
+    """Whether the learner was found to prefer anything."""
+    verdict: Verdict | None
+    """What the picks prove, and by how much; None if the exploration was given, or there are too few rounds."""
     fits: bool
-    """Whether the first of them predicts the picks."""
+    """Whether the first of them is proved, or predicts shares of picks that are borne out if it was given."""
     misfit: float
     """Mean distance between predicted and observed shares of picks, beyond chance."""
     foreseen: float
@@ -62,11 +71,6 @@ class TrackingSummary:
     """What to know before reading on."""
 
     @property
-    def preferring(self) -> bool:
-        """Whether the learner was found to prefer anything."""
-        return not (self.families[0].name == "Lapse" and self.families[0].strength >= 1.0)
-
-    @property
     def margin(self) -> float:
         """By how much the first family's evidence exceeds the second's."""
         return self.families[0].evidence - self.families[1].evidence if len(self.families) > 1 else math.inf
@@ -78,11 +82,14 @@ class TrackingSummary:
     @property
     def words(self) -> tuple[str, ...]:
         """The answers, a sentence each: how it explores, whether it has settled, what it was taken to see."""
+        if not self.named:
+            return (self._exploring(), *self._following())
         return (self._exploring(), self._settling(), *self._counting())
 
     def __repr__(self) -> str:
         # Without a preference all arms are as likely, and which of them comes first says nothing.
-        predicted = f"; {self.foreseen:.1%} of the picks were the arm predicted as likeliest" if self.preferring else ""
+        known = self.preferring and self.named
+        predicted = f"; {self.foreseen:.1%} of the picks were the arm predicted as likeliest" if known else ""
         percent, form = f"{100 * self.level:g}%", ".4f" if self.units is None else ".4g"
         lines = [
             f"{self.n_rounds} rounds followed" + predicted,
@@ -95,14 +102,35 @@ class TrackingSummary:
         best = self.families[0]
         if not self.preferring:
             return f"No preference was found: the first {self.decided_on} picks look uniform."
+        if not self.named:
+            return f"{UNPROVED[0].upper()}{UNPROVED[1:]}{self._lacking()}."
         about = _described(best)
-        if not self.fits:
-            return f"No known kind of exploration fits; the nearest is {about}."
         if len(self.families) == 1:
-            return f"It was assumed to explore by {about}."
-        second = self.families[1]
-        unsure = "" if self.margin >= SURE else ", too little to be sure"
-        return f"It explores by {about}; log-evidence {self.margin:.1f} ahead of {second.words}{unsure}."
+            return f"It was assumed to explore by {about}{'' if self.fits else ', which does not fit'}."
+        if self.verdict is None:
+            return f"It explores by {about}, as a state of an earlier release has it."
+        return (
+            f"It explores by {about}. One step ahead, the log-probability of its picks is "
+            f"{_lead(self.verdict.model_free)} above the model-free observer's, and {_lead(self.verdict.over)} above "
+            f"that of {FAMILIES[self.verdict.runner_up].words}."
+        )
+
+    def _lacking(self) -> str:
+        """What is missing for a proof."""
+        if self.verdict is None or self.n_rounds < LEAST:
+            return f"; that takes {LEAST} rounds or more"
+        if self.verdict.model_free.errors < AHEAD:
+            return ""
+        if self.verdict.over.errors < AHEAD:
+            return ": two of them explain the picks about as well"
+        return ": the nearest one leaves something in the picks unexplained"
+
+    def _following(self) -> list[str]:
+        if not self.preferring:
+            return []
+        return [
+            "The weights are those of the model-free observer at the end of the log, in logits; they may still move."
+        ]
 
     def _settling(self) -> str:
         if self.n_checkpoints < 2:
@@ -142,5 +170,9 @@ UNITS = {
 }
 """What the constants are measured in; epsilon is a share of rounds."""
 
-SURE = 3.0
-"""Log-evidence from which one family is said to be ahead of another: odds of twenty to one."""
+UNPROVED = "none of the known learners explains the picks better than a model-free one"
+"""What is said where no family is named."""
+
+
+def _lead(lead: Lead) -> str:
+    return f"{lead.total:.1f} (standard error {lead.error:.1f})"

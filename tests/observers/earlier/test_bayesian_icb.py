@@ -23,6 +23,8 @@ from onlooker.base.errors import (
     TooFewRoundsWarning,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 SHORT = {"iterations": 15, "posterior_sweeps": 150}
 KINDS = {"BayesianICB": BayesianICB(**SHORT), "NonparametricICB": NonparametricICB(sweeps=200, burn_in_sweeps=100)}
 

@@ -19,7 +19,9 @@ from onlooker.observers.tracking.follower import SPARK, Follower
 
 Real = np.longdouble
 
-FAMILIES = {"ucb": UCB(0.7), "ts": TS(6.0), "lapse": Lapse(0.06), "softmax": Softmax(0.4)}
+FAMILIES = {"ucb": UCB(0.7), "ts": TS(6.0), "lapse": Lapse(0.06), "noise": Lapse(0.004)}
+NOISE = {"noise": 0.5}
+"""Deviation of normal noise on scores, by name of the family."""
 
 
 def inverse(matrix):
@@ -42,7 +44,7 @@ def reference(log, assumption):
     eps = Real(assumption.lapse)
     width = Real(kind.alpha) if isinstance(kind, UCB) else Real(0)
     nu = Real(kind.nu) if isinstance(kind, TS) else Real(0)
-    jitter = Real(kind.temperature) ** 2 * Real(np.pi) ** 2 / 6 if isinstance(kind, Softmax) else Real(0)
+    jitter = Real(assumption.noise) ** 2
     V, W = (np.eye(d, dtype=Real) * Real(one) for one in (assumption.ridge, assumption.precision))
     m, P = np.zeros(d, dtype=Real), np.eye(d, dtype=Real) * Real(SPARK) / Real(assumption.precision)
     logs, lapses = [], []
@@ -124,7 +126,9 @@ def agrees(log, assumption):
 )
 def test_the_filter_is_that_of_its_equations(name, d, arms, learner):
     log = doubled(simulate(Environment(d, arms, seed=d), learner, 200, seed=d).log)
-    agrees(log, Assumption(exploration=FAMILIES[name], ridge=1.3, precision=0.2, slip=0.004))
+    agrees(
+        log, Assumption(exploration=FAMILIES[name], ridge=1.3, precision=0.2, slip=0.004, noise=NOISE.get(name, 0.0))
+    )
 
 
 @pytest.mark.parametrize("precision", [1.0, 4.0], ids=["the learner's own ridge", "tighter than the ridge"])
@@ -135,14 +139,19 @@ def test_any_prior(precision):
 
 def test_no_more_than_the_strongest_rivals_are_looked_at():
     log = doubled(simulate(Environment(2, LIVE + 20, seed=1), LinTS(), 5, seed=1).log)
-    agrees(log, Assumption(exploration=Softmax(30.0), ridge=1.0, precision=0.2, slip=0.004))
+    agrees(log, Assumption(exploration=Lapse(0.004), ridge=1.0, precision=0.2, slip=0.004, noise=40.0))
 
 
-def one_round(kind, rows, lapse=0.0, seed=5):
+def without_random(name):
+    """The family without random picks."""
+    return Lapse(0.0) if name == "noise" else FAMILIES[name]
+
+
+def one_round(kind, rows, lapse=0.0, seed=5, noise=0.0):
     """A round whose pick has no features, so that nothing moves after it; and a belief before it."""
     rng = np.random.default_rng(seed)
     d = 3
-    assumption = Assumption(exploration=kind, ridge=1.0, precision=0.3, slip=lapse)
+    assumption = Assumption(exploration=kind, ridge=1.0, precision=0.3, slip=lapse, noise=noise)
     follower = Follower.start(assumption, d, checkpoints=())
     roots = rng.normal(size=(2, d, d))
     follower.belief.mean[:] = rng.normal(size=d)
@@ -163,9 +172,27 @@ def margins(follower, log):
     return turned @ belief.mean - bonus, covariance, belief.spread @ turned.T
 
 
-@pytest.mark.parametrize("name", ["ucb", "ts", "softmax"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_softmax_is_nearly_that_of_sampling(seed):
+    """In a round that says little, as most do: by importance weights of a million draws."""
+    follower, log = one_round(Softmax(3.0), 3, lapse=0.1, seed=seed)
+    follower.belief.spread[:] /= 20
+    model, belief = follower.assumption.model(), follower.belief
+    draws = np.random.default_rng(0).multivariate_normal(belief.mean, belief.spread, size=1_000_000)
+    scores = draws @ (np.eye(3) - model.shrink * belief.inverse) @ log.features.T / 3.0
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = 0.9 * shares[:, 0] / shares.sum(axis=1) + 0.1 / 4
+    mean = weights @ draws / weights.sum()
+    deviations = np.sqrt(weights @ (draws - mean) ** 2 / weights.sum())
+    follower.follow(log)
+    assert math.exp(follower.evidence) == pytest.approx(weights.mean(), rel=0.05)
+    assert (np.abs(follower.belief.mean - mean) < 0.1 * deviations).all()
+    assert (np.abs(np.sqrt(np.diag(follower.belief.spread)) / deviations - 1) < 0.1).all()
+
+
+@pytest.mark.parametrize("name", ["ucb", "ts", "noise"])
 def test_one_rival_truncates_a_normal(name):
-    follower, log = one_round(FAMILIES[name], 1)
+    follower, log = one_round(without_random(name), 1, noise=NOISE.get(name, 0.0))
     (mean,), ((variance,),), carried = margins(follower, log)
     before = follower.belief.mean.copy(), follower.belief.spread.copy()
     deviation = math.sqrt(variance)
@@ -180,9 +207,9 @@ def test_one_rival_truncates_a_normal(name):
 
 
 @pytest.mark.parametrize("seed", [3, 6, 8])
-@pytest.mark.parametrize("name", ["ucb", "ts", "softmax"])
+@pytest.mark.parametrize("name", ["ucb", "ts", "noise"])
 def test_two_rivals_are_nearly_those_of_sampling(name, seed):
-    follower, log = one_round(FAMILIES[name], 2, seed=seed)
+    follower, log = one_round(without_random(name), 2, seed=seed, noise=NOISE.get(name, 0.0))
     mean, covariance, carried = margins(follower, log)
     before = follower.belief.mean.copy(), follower.belief.spread.copy()
     joint = np.block([[before[1], carried], [carried.T, covariance]])

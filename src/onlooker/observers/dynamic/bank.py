@@ -88,6 +88,23 @@ class Bank:
             self.n_choices, self.evidence, self.chance,
         )  # fmt: skip
 
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others, which never differed so far: nothing is known of them."""
+        d = len(self.units)
+        self.units = np.append(self.units, np.full(count, np.inf))
+        grown = []
+        for law, one in zip(bank(), self.members, strict=True):
+            new = fresh_member(d + count, law)
+            # The share of random picks comes last.
+            old, kept = np.append(np.arange(d), d), np.append(np.arange(d), d + count)
+            for name in ("mean", "last"):
+                getattr(new, name)[kept] = getattr(one, name)[old]
+            _place(new.spread, one.spread, kept)
+            if len(one.inverse):
+                _place(new.inverse, one.inverse, kept[:-1])
+            grown.append(new)
+        self.members = grown
+
     def follow(
         self,
         log: BanditLog,
@@ -234,12 +251,20 @@ def fresh_member(n_features: int, law: Law) -> Member:
     """What is believed before the first round."""
     from onlooker.kernels.dynamic import AGE, Member
 
-    logit, variance = RANDOM if law.lapses else NEVER
+    logit, variance = RANDOM if law.random else NEVER
     diagonal = np.append(np.full(n_features, PRIOR / n_features), variance)
     spread = np.diag(diagonal) if n_features <= FULL else diagonal
     known = n_features if law.averages else 0
     inverse = np.eye(known) / AGE if n_features <= FULL else np.full(known, 1 / AGE)
     return Member(np.append(np.zeros(n_features), logit), spread, np.zeros(n_features + 1), inverse)
+
+
+def _place(new: Vector | Matrix, old: Vector | Matrix, kept: Index) -> None:
+    """Put variances into a larger matrix, or into a diagonal where covariances are no longer followed."""
+    if old.ndim == new.ndim:
+        new[kept if new.ndim == 1 else np.ix_(kept, kept)] = old
+    else:
+        new[kept] = np.diag(old)
 
 
 def copied(member: Member) -> Member:

@@ -15,7 +15,7 @@ from onlooker.base.checks import as_whole
 from onlooker.base.documents import within
 from onlooker.base.errors import InputError
 from onlooker.base.types import Progress, Vector
-from onlooker.logs.log import BanditLog
+from onlooker.logs.log import BanditLog, as_narrow, join_rounds
 from onlooker.observers.dynamic.bank import Bank
 from onlooker.observers.dynamic.offers import spread_units
 
@@ -54,6 +54,14 @@ class Follower:
         other.bank = self.bank.copy()
         return other
 
+    def grow(self, count: int) -> None:
+        """Have so many features more, after the others: they were 0 in all rounds so far."""
+        self.n_features += count
+        self.bank.grow(count)
+        if self.waiting is not None:
+            rows = np.pad(self.waiting.dense, ((0, 0), (0, count)))
+            self.waiting = BanditLog(rows, self.waiting.offsets, self.waiting.chosen)
+
     def follow(
         self,
         log: BanditLog,
@@ -64,13 +72,13 @@ class Follower:
         """Take in the next rounds; fill how probable each arm was, given the picks before its round."""
         if log.n_features != self.n_features:
             raise InputError(f"the log has {log.n_features} features, but those before had {self.n_features}")
-        if not log.n_rounds:
+        if not as_narrow(log, "DynamicImitation").n_rounds:
             return
         if self.bank.n_rounds >= SIZING:
             self.bank.follow(log, times, probabilities, progress)
             return
         rounds, moments = self.with_waiting(log, times)
-        found = None if probabilities is None else np.empty(len(rounds.dense))
+        found = None if probabilities is None else np.empty(len(rounds.features))
         bank = Bank.start(spread_units(rounds[:SIZING]))
         bank.follow(rounds, moments, found, progress)
         if probabilities is not None and found is not None:
@@ -85,12 +93,7 @@ class Follower:
         before = self.waiting
         if (times is None) != (self.waiting_times is None):
             raise InputError("some rounds have times and others have none: pass times for all rounds or for none")
-        joined = BanditLog(
-            np.concatenate([before.dense, log.dense]),
-            np.concatenate([before.offsets, before.offsets[-1] + log.offsets[1:]]),
-            np.concatenate([before.chosen, log.chosen]),
-            feature_names=before.feature_names,
-        )
+        joined = join_rounds(before, log)
         if times is None or self.waiting_times is None:
             return joined, None
         return joined, np.concatenate([self.waiting_times, times])
@@ -99,9 +102,10 @@ class Follower:
         """Plain values, for JSON; floats keep every digit."""
         waiting = None
         if self.waiting is not None:
+            rows = self.waiting.dense
             waiting = {
-                "features": self.waiting.dense.tolist(),
-                "dtype": self.waiting.dense.dtype.name,
+                "features": rows.tolist(),
+                "dtype": rows.dtype.name,
                 "offsets": self.waiting.offsets.tolist(),
                 "chosen": self.waiting.chosen.tolist(),
                 "times": None if self.waiting_times is None else self.waiting_times.tolist(),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, feature_labels
 
@@ -33,16 +33,17 @@ def spread_units(log: BanditLog) -> Vector:
     one = np.ones(log.n_features)
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        rows, _ = _rows(part, one)
-        most = np.maximum(most, np.abs(part.dense).max(axis=0))
+        features = part.dense
+        rows, _ = _rows(features, part, one)
+        most = np.maximum(most, np.abs(features).max(axis=0))
         square = np.square(rows, out=rows)
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
     # What differs in its last digits only was meant to be the same.
-    varies = squares > len(log.dense) * (1e-12 * most) ** 2
+    varies = squares > len(log.features) * (1e-12 * most) ** 2
     units = np.full(log.n_features, np.inf)
     size = np.sqrt(fourths[varies] / squares[varies])
-    units[varies] = np.maximum(np.sqrt(squares[varies] / len(log.dense)), size * RARE)
+    units[varies] = np.maximum(np.sqrt(squares[varies] / len(log.features)), size * RARE)
     return units
 
 
@@ -51,23 +52,24 @@ def rows_in_units(log: BanditLog, units: Vector) -> tuple[Matrix, Matrix, Vector
 
     A feature without a unit gets one in the first round in which it differs: nothing was learned of it before.
     """
-    late = np.isinf(units)
+    late, features = np.isinf(units), log.dense
     if late.any():
         units = units.copy()
         columns = np.flatnonzero(late)
-        raw, _ = _rows(BanditLog(log.dense[:, columns], log.offsets, log.chosen), np.ones(len(columns)))
-        floor = 1e-12 * np.abs(log.dense[:, columns]).max(axis=0)
+        unknown = ragged.as_features(features[:, columns])
+        raw, _ = _rows(unknown, log, np.ones(len(columns)))
+        floor = 1e-12 * np.abs(unknown).max(axis=0)
         for place, column in enumerate(columns):
             differs = np.flatnonzero(np.abs(raw[:, place]) > floor[place])
             if len(differs):
                 first = int(np.searchsorted(log.offsets, differs[0], side="right")) - 1
                 units[column] = spread_units(log[first : first + 1])[column]
-    rows, picks = _rows(log, units)
+    rows, picks = _rows(features, log, units)
     if len(rows) and not (np.abs(rows) <= LARGEST).all():
         row, column = np.argwhere(~(np.abs(rows) <= LARGEST))[0]
         first = int(np.searchsorted(log.offsets, row, side="right")) - 1
         most = np.abs(log.arms(first)[:, column]).max()
-        name = feature_labels(log.feature_names, log.n_features)[column]
+        name = feature_labels(log.weight_names, log.n_features)[column]
         raise InputError(
             f"feature {name!r} reaches {most:.3g}, where it differed by about "
             f"{units[column]:.3g} within rounds before: check that value, or fit again from the first round"
@@ -75,12 +77,13 @@ def rows_in_units(log: BanditLog, units: Vector) -> tuple[Matrix, Matrix, Vector
     return rows, picks, units
 
 
-def _rows(log: BanditLog, units: Vector) -> tuple[Matrix, Matrix]:
+def _rows(features: Features, log: BanditLog, units: Vector) -> tuple[Matrix, Matrix]:
     from onlooker.kernels.dynamic import fill_rows
 
-    rows, picks = np.empty(log.dense.shape), np.empty((log.n_rounds, log.n_features))
+    rows, picks = np.empty(features.shape), np.empty((log.n_rounds, features.shape[1]))
+    features.setflags(write=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        fill_rows(log.dense, log.offsets, log.chosen, units, rows, picks)
+        fill_rows(features, log.offsets, log.chosen, units, rows, picks)
     return rows, picks
 
 

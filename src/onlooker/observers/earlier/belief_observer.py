@@ -19,7 +19,7 @@ from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.fit_warnings import about_collinearity
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.logs.log import BanditLog, as_log, feature_labels
+from onlooker.logs.log import BanditLog, as_narrow, feature_labels
 from onlooker.logs.policy import LinearPolicy, as_linear
 from onlooker.observers.base import Observer
 from onlooker.observers.earlier.beliefs import BeliefModel, Moments
@@ -47,10 +47,10 @@ class BeliefObserver(Observer):
     n_rounds_: int
     warnings_: tuple[str, ...]
 
-    def predict_proba(self, log: BanditLog) -> Vector:
-        """Probability that a learner that believes `theta_` picks an arm, one per row of `log.features`."""
+    def _next_probabilities(self, log: BanditLog) -> Vector:
+        """Of a learner that believes `theta_`."""
         policy = as_linear(self._fitted(), "predict_proba")
-        sharp = LinearPolicy(self.alpha * policy.theta, policy.feature_names, policy.categories)
+        sharp = LinearPolicy.of(self.alpha * policy.theta, policy)
         return sharp.probabilities(log)
 
     def _checked_sweeps(self) -> tuple[int, int]:
@@ -62,7 +62,7 @@ class BeliefObserver(Observer):
         return sweeps, dropped
 
     def _model(self, log: BanditLog) -> BeliefModel:
-        as_log(log, type(self).__name__)
+        as_narrow(log, type(self).__name__)
         as_whole(self.seed, "seed")
         as_checkpoints(self.checkpoints)
         if not log.n_rounds:
@@ -83,7 +83,7 @@ class BeliefObserver(Observer):
         score, information = within_rounds(log)
         constant, tangled = unidentified(information)
         blank = constant | tangled
-        self.policy_ = LinearPolicy(np.where(constant, 0.0, theta / model.scale), log.feature_names, log.categories)
+        self.policy_ = LinearPolicy.of(np.where(constant, 0.0, theta / model.scale), log)
         self.covariance_ = moments.covariance / model.scale**2
         self.covariance_[blank, :] = np.nan
         self.covariance_[:, blank] = np.nan
@@ -99,7 +99,8 @@ class BeliefObserver(Observer):
             ]
         )
         self.n_rounds_ = log.n_rounds
-        names = feature_labels(log.feature_names, log.n_features)
+        self._remember(log)
+        names = feature_labels(log.weight_names, log.n_features)
         found = [
             *about_collinearity(constant, tangled, names),
             *_about_picks(log, uniform_p_value(score, information)),

@@ -13,7 +13,7 @@ from onlooker.base.defaults import L2
 from onlooker.base.errors import InputError
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.log import BanditLog, as_narrow
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Observer
 from onlooker.observers.tracking.path import Path
@@ -77,7 +77,7 @@ class BlockImitation(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         blocks, l2 = as_whole(self.blocks, "blocks", least=1), as_number(self.l2, "l2", least=0.0)
-        if as_log(log, type(self).__name__).n_rounds < blocks:
+        if as_narrow(log, type(self).__name__).n_rounds < blocks:
             raise InputError(f"{log.n_rounds} rounds cannot make {blocks} blocks: use fewer blocks, or more rounds")
         if not (log.n_arms > 1).any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
@@ -88,7 +88,8 @@ class BlockImitation(Observer):
             if not (part.n_arms > 1).any():
                 raise InputError(f"rounds {start} to {stop} of {log.n_rounds} offer no choice: use fewer blocks")
             thetas.append(minimise(SoftmaxObjective(part, l2=l2)).theta)
-        self.policy_ = LinearPolicy(thetas[-1], log.feature_names, log.categories)
+        self.policy_ = LinearPolicy.of(thetas[-1], log)
         self.burn_in_ = int(edges[-2])
         self.path_ = bare_path(edges[1:].tolist(), thetas)
+        self._remember(log)
         return self

@@ -12,7 +12,7 @@ from onlooker.base.types import Index
 from onlooker.imitation.burn_in import fit_suffixes
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.log import BanditLog, as_narrow
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Observer
 
@@ -59,7 +59,7 @@ class ChangePointImitation(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         l2 = as_number(self.l2, "l2", least=0.0)
-        choices = as_log(log, type(self).__name__).n_arms > 1
+        choices = as_narrow(log, type(self).__name__).n_arms > 1
         whole = minimise(SoftmaxObjective(log, l2=l2))
         starts = _starts(log)
         theta, start = whole.theta, 0
@@ -72,8 +72,9 @@ class ChangePointImitation(Observer):
             worth = 0.5 * (log.n_features + 1) * np.log(choices.sum())
             if totals[best] + worth < whole.loss * choices.sum():
                 theta, start = thetas[best], int(starts[best])
-        self.policy_ = LinearPolicy(theta, log.feature_names, log.categories)
+        self.policy_ = LinearPolicy.of(theta, log)
         self.burn_in_ = start
+        self._remember(log)
         return self
 
 

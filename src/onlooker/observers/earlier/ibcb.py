@@ -10,7 +10,8 @@ import numpy as np
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.errors import ConvergenceWarning, InputError, NoPreferenceWarning, OnlookerWarning
 from onlooker.base.types import Vector
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.layouts import dense_rows
+from onlooker.logs.log import BanditLog, as_narrow
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Observer
 from onlooker.observers.earlier.block_imitation import bare_path
@@ -106,7 +107,7 @@ class IBCB(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         batch, ridge, alpha, margin, weight = self._checked()
-        if as_log(log, type(self).__name__).n_rounds:
+        if as_narrow(log, type(self).__name__).n_rounds:
             check_scale(log, ridge)
         choices = max(1, int(np.count_nonzero(log.n_arms > 1)))
         objective = BatchedObjective(log, batch=batch, ridge=ridge, alpha=alpha, margin=margin, l2=weight / choices)
@@ -114,11 +115,12 @@ class IBCB(Observer):
         found = minimise_hinge(objective) if hinge else minimise_logit(objective)
         at = found.at
         penalty = 0.5 * objective.l2 * float(at.theta @ at.theta)
-        self.policy_ = LinearPolicy(at.theta, log.feature_names, log.categories)
+        self.policy_ = LinearPolicy.of(at.theta, log)
         self.path_ = _path(log, at.theta, batch=batch, ridge=ridge)
         self.loss_ = (at.hinge if hinge else at.value) - penalty
         self.gap_ = at.gap / at.hinge if hinge else float("nan")
         self.n_iter_ = found.n_iter
+        self._remember(log)
         self._warn(list(_findings(objective, found, hinge=hinge)), stacklevel=2)
         return self
 
@@ -154,7 +156,7 @@ def _findings(objective: BatchedObjective, found: Solution, *, hinge: bool) -> I
 
 def _path(log: BanditLog, theta: Vector, *, batch: int, ridge: float) -> Path:
     """What the learner believed at checkpoints, if its rewards were `x' theta`."""
-    picks = log.dense[log.chosen_rows].astype(np.float64)
+    picks = dense_rows(log.features[log.chosen_rows]).astype(np.float64)
     gram, learned, n = ridge * np.eye(len(theta)), 0, 0
     rounds, thetas = [], []
     while n < log.n_rounds:

@@ -8,10 +8,11 @@ import numpy as np
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.errors import InputError
-from onlooker.base.types import Matrix
+from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.layouts import Layout
+from onlooker.logs.log import BanditLog, as_narrow
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Observer
 
@@ -56,7 +57,7 @@ class RankedBlocks(Observer):
     def fit(self, log: BanditLog) -> Self:
         """Recover the policy."""
         blocks, l2 = as_whole(self.blocks, "blocks", least=2), as_number(self.l2, "l2", least=0.0)
-        if not (as_log(log, type(self).__name__).n_arms > 1).any():
+        if not (as_narrow(log, type(self).__name__).n_arms > 1).any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         means = _means(log, blocks)
         if len(means) < 2:
@@ -64,7 +65,8 @@ class RankedBlocks(Observer):
         earlier, later = np.triu_indices(len(means), 1)
         pairs = BanditLog.from_dense(np.stack([means[earlier], means[later]], axis=1), chosen=np.ones_like(later))
         theta = minimise(SoftmaxObjective(pairs, l2=l2)).theta
-        self.policy_ = LinearPolicy(theta, log.feature_names, log.categories)
+        self.policy_ = LinearPolicy.of(theta, log)
+        self._remember(log)
         return self
 
 
@@ -75,6 +77,16 @@ def _means(log: BanditLog, blocks: int) -> Matrix:
     found = []
     for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
         part = log[start:stop]
-        offered = np.add.reduceat(part.dense, part.offsets[:-1], axis=0, dtype=np.float64) / part.n_arms[:, None]
-        found.append((part.dense[part.chosen_rows] - offered).mean(axis=0))
+        found.append(_mean_lead(part))
     return np.array(found)
+
+
+def _mean_lead(log: BanditLog) -> Vector:
+    """Mean of the picks less that of what was offered beside them, shape (d,)."""
+    if isinstance(log.features, Layout):
+        shares = np.repeat(-1.0 / log.n_arms, log.n_arms)
+        shares[log.chosen_rows] += 1.0
+        found: Vector = log.features.T @ shares / log.n_rounds
+        return found
+    offered = np.add.reduceat(log.features, log.offsets[:-1], axis=0, dtype=np.float64) / log.n_arms[:, None]
+    return np.asarray((log.features[log.chosen_rows] - offered).mean(axis=0))

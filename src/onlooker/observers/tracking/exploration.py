@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from onlooker.base.checks import as_number
@@ -140,6 +140,8 @@ class Assumption:
     """Of every coordinate of theta*, one over its prior variance in units of the reward noise."""
     slip: float
     """Share of uniform picks, where `exploration` is not such a share itself."""
+    noise: float = 0.0
+    """Deviation of normal noise on every score, as of features that are not in the log; no known learner has any."""
 
     @property
     def lapse(self) -> float:
@@ -153,15 +155,26 @@ class Assumption:
         return Model(
             width=self.exploration.alpha if isinstance(self.exploration, UCB) else 0.0,
             sampling=self.exploration.nu if isinstance(self.exploration, TS) else 0.0,
-            # The variance of Gumbel noise, whose best arm is a softmax pick.
-            jitter=(math.pi * self.exploration.temperature) ** 2 / 6 if isinstance(self.exploration, Softmax) else 0.0,
+            jitter=self.noise**2,
+            temperature=self.exploration.temperature
+            if isinstance(self.exploration, Softmax) and not self.noise
+            else 0.0,
             lapse=self.lapse,
             shrink=self.ridge - self.precision,
         )
 
+    def as_of_0_1(self) -> Assumption:
+        """The same as release 0.1 took it: a softmax by normal noise of the same variance."""
+        if not isinstance(self.exploration, Softmax):
+            return self
+        return replace(self, noise=math.pi * self.exploration.temperature / math.sqrt(6))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
+        found = {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
+        if not self.noise:
+            del found["noise"]
+        return found
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Assumption:
@@ -172,4 +185,5 @@ class Assumption:
             ridge=as_number(values["ridge"], "ridge", above=0.0),
             precision=as_number(values["precision"], "precision", above=0.0),
             slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
+            noise=as_number(values.get("noise", 0.0), "noise", least=0.0),
         )

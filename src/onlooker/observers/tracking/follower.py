@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from onlooker.base.documents import within
 from onlooker.base.numerics import largest_eigenvalue
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.logs.log import BanditLog
-from onlooker.observers.tracking.exploration import Assumption
+from onlooker.observers.tracking.exploration import Assumption, Lapse
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
 from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
 
@@ -26,6 +26,10 @@ BLOCK = 64
 """Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
 EPOCHS = 10
 """Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
+SLIPS = 1000.0
+"""Prior weight, in rounds, of there being no slips where exploration is of another kind."""
+LEAST = 5e-4
+"""Share of slips that is always allowed for: without any, one odd pick would break the filter."""
 SPARK = 1e-6
 """Uncertainty of the first estimate as a share of the prior's: it is zero, but ties need a scale."""
 
@@ -39,7 +43,7 @@ class Follower:
     >>> from onlooker import UCB, Environment, LinUCB, simulate
     >>> log = simulate(Environment(5, 20), LinUCB(alpha=0.1), n_rounds=1000).log
     >>> follower = Follower.start(Assumption(exploration=UCB(1.0), ridge=1.0, precision=0.1, slip=0.001), n_features=5)
-    >>> follower.follow(log)
+    >>> _ = follower.follow(log)
     >>> follower.n_rounds, follower.evidence > follower.chance
     (1000, True)
     """
@@ -88,12 +92,15 @@ class Follower:
         )
         return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units, sizes)
 
-    def follow(self, log: BanditLog, progress: Progress | None = None) -> None:
-        """Take in the next rounds; parts of a log, one after the other, give the same as the whole."""
+    def follow(self, log: BanditLog, progress: Progress | None = None, arms: Vector | None = None) -> Vector:
+        """Take in the next rounds; parts of a log, one after the other, give the same as the whole.
+
+        Give the log-probability of each pick, given those before it; `arms` receives the probability of every arm.
+        """
         from onlooker.kernels.tracking import follow
 
         model, done, choices = self.assumption.model(), 0, log.n_arms > 1
-        probabilities, random = np.empty(log.n_rounds), np.empty(log.n_rounds)
+        probabilities, random, none = np.empty(log.n_rounds), np.empty(log.n_rounds), np.empty(0)
         late = [] if self.sizes is None else list(self.sizes.late(log))
         while done < log.n_rounds:
             while late and late[0][0] == done:
@@ -102,18 +109,20 @@ class Follower:
                 self._refresh()
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
             stop = min(done + ahead, late[0][0] if late else log.n_rounds)
+            part = log[done:stop]
+            features = part.dense
             first, last = log.offsets[done], log.offsets[stop]
-            features = log.dense[first:last]
             follow(
                 features if self.units is None else in_units(features, self.units),
-                log.offsets[done : stop + 1] - first,
-                log.chosen[done:stop],
+                part.offsets,
+                part.chosen,
                 model,
                 self.n_choices,
                 self.belief,
                 probabilities[done:stop],
                 random[done:stop],
                 self.tally[_epoch(self.n_rounds)],
+                none if arms is None else arms[first:last],
             )
             self.n_rounds += stop - done
             self.n_choices += int(np.count_nonzero(choices[done:stop]))
@@ -127,6 +136,16 @@ class Follower:
         self.evidence = _added(self.evidence, probabilities)
         self.chance = _added(self.chance, chances)
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
+        return probabilities
+
+    def estimate_random_picks(self) -> None:
+        """Take the share of random picks to be that of the rounds so far."""
+        n, k = self.n_choices, self.random_picks
+        if isinstance(self.assumption.exploration, Lapse):
+            share = min(max(LEAST, (k + 1.0) / (n + 2.0)), 1.0)
+            self.assumption = replace(self.assumption, exploration=Lapse(share))
+        else:
+            self.assumption = replace(self.assumption, slip=max(LEAST, k / (n + SLIPS)))
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others, which were 0 so far: nothing is known of them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,12 @@ import numpy as np
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
 from onlooker.base.errors import InputError
-from onlooker.base.types import Progress
-from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.base.types import Progress, Vector
+from onlooker.logs import ragged
+from onlooker.logs.layouts import divided
+from onlooker.logs.log import BanditLog, as_narrow, feature_labels, finite_log, join_rounds
+from onlooker.observers.dynamic.offers import as_times
+from onlooker.observers.tracking.contest import STEPS, Contest, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.follower import Follower, finite_like
 from onlooker.observers.tracking.path import as_checkpoints
@@ -26,7 +30,6 @@ from onlooker.observers.tracking.variation import (
     Identification,
     Sizes,
     as_flags,
-    in_units,
     own_units,
     uniform_p_value,
     within_rounds,
@@ -34,6 +37,8 @@ from onlooker.observers.tracking.variation import (
 
 DECIDING = 2000
 """Rounds that decide."""
+FEWEST = 125
+"""Rounds from which on each round is predicted; with fewer, any kind of exploration would be a guess."""
 GROWTH = 2**0.5
 """While there are fewer, the decision is made again whenever their number has grown by this factor."""
 LONGEST = 32_000
@@ -74,10 +79,14 @@ class Monitor:
     """What each family makes of them."""
     identification: Identification = field(init=False)
     """Which weights all rounds so far identify."""
+    contest: Contest | None = None
+    """What the picks prove of the families; None if one was given, or a state of 0.1 has decided."""
     _follower: Follower | None = None
 
     def __post_init__(self) -> None:
         self.identification = Identification.start(self.n_features)
+        if self.contest is None and len(self.families) > 1:
+            self.contest = Contest(self.ridge, self.n_features, self.checkpoints)
 
     @property
     def best(self) -> Tuned:
@@ -90,6 +99,25 @@ class Monitor:
         assert self._follower is not None, "nothing was watched yet"
         return self._follower
 
+    @property
+    def preferring(self) -> bool:
+        """Whether the picks show a preference at all."""
+        return len(self.families) == 1 or self.uniform <= NO_PREFERENCE
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the family with the most evidence is proved; one that was given or decided by 0.1 is taken to be."""
+        if self.contest is None:
+            return True
+        verdict = self.verdict
+        name = self.best.assumption.exploration.name
+        return self.preferring and verdict is not None and verdict.name == name
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What the picks prove; None if nothing is to be proved, or too few were seen."""
+        return None if self.contest is None else self.contest.verdict()
+
     def copy(self) -> Monitor:
         """Another one that knows the same: what it watches does not change this one."""
         # The log that waits never changes.
@@ -99,17 +127,57 @@ class Monitor:
         """Take in the next rounds; after an error, work on with a copy from before."""
         if log.n_features != self.n_features:
             raise InputError(f"the log has {log.n_features} features, but those before had {self.n_features}")
-        check_largest(log, self.ridge)
+        check_largest(as_narrow(log, "tracking"), self.ridge)
+        if self.contest is not None:
+            # Before anything is decided: the decision on enough rounds is found on the way.
+            self.contest.watch(log, as_times(None, log), self._all(log))
         if self._follower is not None and self.waiting is None:
             self._follower.follow(log, progress)
         else:
             self._decide_and_follow(log, progress)
         self.identification.take_in(log)
 
+    def _all(self, log: BanditLog) -> BanditLog | None:
+        """All rounds so far with these; None once none are kept."""
+        if self.waiting is not None:
+            return join_rounds(self.waiting, log)
+        return log if self._follower is None else None
+
+    def fresh_follower(self) -> Follower:
+        """Before the first round, with what was decided since."""
+        return Follower.start(self.best.assumption, self.n_features, (), self.follower.units)
+
+    def watch_ahead(self, log: BanditLog) -> Vector:
+        """Take in the next rounds; give how probable each of their arms was, given the picks before its round.
+
+        By the nearest family, proved or not. While it is not settled, it is decided again whenever the rounds have
+        doubled.
+        """
+        self.contest = None
+        found, done = np.empty(int(log.offsets[-1])), 0
+        while done < log.n_rounds:
+            before = 0 if self._follower is None else self.follower.n_rounds
+            undecided = self._follower is None or self.waiting is not None
+            stop = min(log.n_rounds, done + max(FEWEST, before) if undecided else log.n_rounds)
+            part, rows = log[done:stop], slice(int(log.offsets[done]), int(log.offsets[stop]))
+            if self._follower is None:
+                found[rows] = np.repeat(1.0 / part.n_arms, part.n_arms)
+            elif undecided:
+                deepcopy(self.follower).follow(part, arms=found[rows])
+            if undecided:
+                self.watch(part)
+            else:
+                check_largest(part, self.ridge)
+                self.follower.follow(part, arms=found[rows])
+            done = stop
+        return found
+
     def grow(self, count: int) -> None:
         """Have so many features more, after the others: they were 0 in all rounds so far."""
         if not count:
             return
+        if self.contest is not None:
+            self.contest.grow(count)
         self.n_features += count
         self.identification.grow(count)
         self.follower.grow(count)
@@ -118,7 +186,8 @@ class Monitor:
             self.waiting = BanditLog(more, self.waiting.offsets, self.waiting.chosen)
 
     def _decide_and_follow(self, log: BanditLog, progress: Progress | None) -> None:
-        rounds = log if self.waiting is None else _joined(self.waiting, log)
+        rounds = self._all(log)
+        assert rounds is not None
         fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
         if not self._is_settled() and fresh:
             check_scale(rounds, self.ridge)
@@ -132,19 +201,21 @@ class Monitor:
 
     def _is_settled(self) -> bool:
         """Whether more rounds would not change the decision: enough of them, and a preference in them."""
-        return self.decided_on >= DECIDING and (len(self.families) == 1 or self.uniform <= NO_PREFERENCE)
+        return self.decided_on >= DECIDING and self.preferring
 
     def _decide(self, log: BanditLog) -> None:
         self.decided_on = log.n_rounds
         score, information = within_rounds(log)
         units, sizes = own_units(log)
         if units is not None:
-            log = BanditLog(in_units(log.dense, units), log.offsets, log.chosen)
+            log = finite_log(divided(log.features, units), log.offsets, log.chosen)
         self.uniform = uniform_p_value(score, information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())
             self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
+        elif self.contest is not None and self.decided_on == STEPS[-1]:
+            self.tuned = self.contest.tuned
         else:
             self.tuned = tune(log, self.families, ridge=self.ridge)
         self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units, sizes)
@@ -163,6 +234,7 @@ class Monitor:
             "uniform": self.uniform,
             "tuned": [one.to_dict() for one in self.tuned],
             "follower": self.follower.to_dict(),
+            "contest": None if self.contest is None else self.contest.to_dict(),
         }
 
     @classmethod
@@ -188,6 +260,15 @@ class Monitor:
             tuned=tuned,
             _follower=follower,
         )
+        if "contest" not in values:
+            # A state of 0.1: what it decided stands.
+            follower.assumption = follower.assumption.as_of_0_1()
+            found.tuned = [replace(one, assumption=one.assumption.as_of_0_1()) for one in tuned]
+        kept = values.get("contest")
+        with within("contest"):
+            found.contest = (
+                None if kept is None else Contest.from_dict(kept, found.ridge, n_features, found.checkpoints)
+            )
         with within("information"):
             found.identification = _identification(values, follower)
         found.check()
@@ -207,6 +288,8 @@ class Monitor:
             raise ValueError("ridge or checkpoints were not the same throughout")
         if follower.assumption != self.best.assumption:
             raise ValueError("what was followed is not what was decided")
+        if self.contest is not None and self.contest.model_free.bank.n_rounds != n_rounds:
+            raise ValueError("other rounds were predicted than were followed")
 
 
 def _identification(values: dict[str, Any], follower: Follower) -> Identification:
@@ -254,8 +337,11 @@ def check_largest(log: BanditLog, ridge: float) -> None:
     if not log.n_rounds:
         return
     # Not by absolute values, which would be a second copy of the rounds.
-    spread = np.maximum(log.dense.max(axis=0), -log.dense.min(axis=0))
-    names = feature_labels(log.feature_names, log.n_features)
+    spread = np.zeros(log.n_features)
+    for start, stop in ragged.blocks(log.offsets, log.n_features):
+        rows = log[start:stop].dense
+        spread = np.maximum(spread, np.maximum(rows.max(axis=0), -rows.min(axis=0)))
+    names = feature_labels(log.weight_names, log.n_features)
     limit = LARGEST * max(1.0, ridge) ** 0.5
     if float(spread.max()) > limit:
         worst = int(spread.argmax())
@@ -269,14 +355,6 @@ def check_scale(log: BanditLog, ridge: float) -> None:
         raise InputError(
             f"the features are tiny beside a ridge of {ridge:g}: rescale them, or pass the learner's ridge"
         )
-
-
-def _joined(first: BanditLog, second: BanditLog) -> BanditLog:
-    return BanditLog(
-        np.concatenate([first.dense, second.dense]),
-        np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
-        np.concatenate([first.chosen, second.chosen]),
-    )
 
 
 def _plain(log: BanditLog) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Progress
 from onlooker.logs.categories import Encoding, level_name
+from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts, TakePart, parts_of
 from onlooker.observers.tracking.monitor import Monitor
@@ -36,13 +37,17 @@ def joined(before: Encoding, log: BanditLog) -> tuple[Encoding, BanditLog]:
         return found, log
     _check(found, log)
     place = {name: j for j, name in enumerate(names)}
+    if all(name in place for name in found.feature_names):
+        order = np.array([place[name] for name in found.feature_names], dtype=np.int64)
+        return found, log.with_features(columns(log.features, order), found.feature_names)
+    rows = log.dense
     features: Features = np.zeros((len(log.features), len(found.feature_names)), dtype=log.features.dtype)
     for j, (name, (column, level)) in enumerate(zip(found.feature_names, found.sources, strict=True)):
         if name in place:
-            features[:, j] = log.dense[:, place[name]]
+            features[:, j] = rows[:, place[name]]
         elif level is not None and level == levels[column][0]:
             others = [place[level_name(column, other)] for other in levels[column][1:]]
-            features[:, j] = 1.0 - log.dense[:, others].sum(axis=1)
+            features[:, j] = 1.0 - rows[:, others].sum(axis=1)
     return found, log.with_features(features, found.feature_names)
 
 

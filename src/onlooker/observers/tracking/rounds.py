@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -21,6 +21,8 @@ Prints = NDArray[np.uint64]
 """One fingerprint per round."""
 Key = int | float | str
 """An id or a time, as it is compared."""
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""A product with it is one-to-one and spreads bits: the same features under another id get another fingerprint."""
 _DIGITS = re.compile(r"([0-9]+)")
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0+)?")
 
@@ -155,15 +157,14 @@ class Rounds:
     def of(cls, log: BanditLog) -> Rounds:
         """Of a log. Features count as single precision, in which it is the same whichever way it was stored.
 
-        Zeros at the end of the features do not count: a round stays the same when later ones bring new features.
+        Features that are zero do not count: a round stays the same when later ones bring new features.
         """
-        contents = list(_contents(log))
         ids = as_spelt(log.round_ids)
-        names = None if ids is None else [str(name).encode("utf-8", "surrogatepass") for name in ids]
-        prints = contents if names is None else map(b"\0".join, zip(contents, names, strict=True))
+        names = None if ids is None else _of_names(ids)
+        contents = _of_contents(log)
         return cls(
-            prints=_printed(prints),
-            names=None if names is None else _printed(names),
+            prints=contents if names is None else contents * _ODD ^ names,
+            names=names,
             ids=Run.of(ids),
             times=Run.of(log.times),
         )
@@ -192,25 +193,22 @@ def _through(runs: Sequence[Run | None]) -> Run | None:
     return reduce(Run.then, known) if known and len(known) == len(runs) else None
 
 
-def _contents(log: BanditLog) -> Iterator[bytes]:
-    """Number of arms, pick and features of every round, without the zeros at their end."""
-    columns = np.arange(1, log.n_features + 1)
+def _of_contents(log: BanditLog) -> Prints:
+    """Fingerprint of every round's number of arms, pick and features."""
+    from onlooker.kernels.checksums import round_checksums
+
+    found = np.empty(log.n_rounds, dtype=np.uint64)
     for start, stop in ragged.blocks(log.offsets, log.n_features):
-        offsets = log.offsets[start : stop + 1] - log.offsets[start]
+        part = log[start:stop]
         with np.errstate(over="ignore"):
-            rows = log.dense[log.offsets[start] : log.offsets[stop]].astype(np.float32)
+            rows = part.dense.astype(np.float32)
         # Adding zero leaves no negative one.
         rows += np.float32(0.0)
-        used = np.maximum.reduceat(((rows != 0) * columns).max(axis=1), offsets[:-1]).tolist()
-        picks = log.chosen[start:stop].tolist()
-        for place, (first, last) in enumerate(pairwise(offsets.tolist())):
-            digest = hashlib.sha256(rows[first:last, : used[place]].tobytes())
-            digest.update(b"%d %d" % (last - first, picks[place]))
-            yield digest.digest()
+        round_checksums(rows.view(np.uint32), part.offsets, part.chosen, found[start:stop])
+    return found
 
 
-def _printed(values: Sequence[bytes] | Iterator[bytes]) -> Prints:
-    """The first 64 bits of a hash of each."""
-    return np.frombuffer(b"".join(hashlib.sha256(value).digest()[:8] for value in values), dtype="<u8").astype(
-        np.uint64
-    )
+def _of_names(ids: Ids) -> Prints:
+    """The first 64 bits of a hash of each id."""
+    names = (str(name).encode("utf-8", "surrogatepass") for name in ids)
+    return np.frombuffer(b"".join(hashlib.sha256(name).digest()[:8] for name in names), dtype="<u8").astype(np.uint64)

@@ -16,25 +16,28 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.threads import ordered_map
+from onlooker.base.types import Matrix, Vector
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.exploration import FAMILIES, TS, UCB, Assumption, Exploration, Lapse, Softmax
-from onlooker.observers.tracking.follower import Follower
+from onlooker.observers.tracking.follower import LEAST, SLIPS, Follower
 from onlooker.observers.tracking.variation import within_rounds
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
 SPREAD = math.log(2.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
-SLIPS = 1000.0
-"""Prior weight, in rounds, of there being no slips where exploration is of another kind."""
-LEAST = 5e-4
-"""Share of slips that is always allowed for: without any, one odd pick would break the filter."""
 ROUNDS_OF_EM = 2
 LAPSE_ROUNDS_OF_EM = 12
 ENOUGH = 1000
 """From so many rounds on, a quarter of them is enough to leave out the families that are far behind."""
 BEHIND = 30.0
 """Log-evidence."""
+PRECISIONS = (0.01, 0.1, 1.0)
+"""Of the prior before any pick was seen, against the features' mean square."""
+EPSILONS = (0.05, 0.1, 0.2, 0.4)
+"""Shares of random picks before any was seen."""
+NOISES = 6
+"""Steps from the first guess at the noise to the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +63,21 @@ class Tuned:
         return cls(assumption=assumption, evidence=float(values["evidence"]), range=(float(low), float(high)))
 
 
-def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float) -> list[Tuned]:
+def tune(
+    log: BanditLog, families: Sequence[str | Exploration], *, ridge: float, first: Sequence[Tuned] | None = None
+) -> list[Tuned]:
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
-    Several are first fitted to a quarter of it. Those far behind there are not fitted any further: they are given
-    the best one's evidence less what they were behind. If that leaves only one, its constant stands.
+    Several are first fitted to a quarter of it, unless `first` has that. Those far behind there are not fitted any
+    further: they are given the best one's evidence less what they were behind. If that leaves only one, its constant
+    stands.
     """
     rounds = _Rounds.of(log)
     fresh = [_start(rounds, one, ridge) for one in families]
     if len(families) == 1 or log.n_rounds < ENOUGH:
         return _each(rounds, families, fresh)
-    first = _each(_Rounds.of(log[: log.n_rounds // 4]), families, fresh)
+    if first is None:
+        first = _each(_Rounds.of(log[: log.n_rounds // 4]), families, fresh)
     top = max(one.evidence for one in first)
     left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
     starts = [first[place].assumption for place in left]
@@ -81,6 +88,59 @@ def tune(log: BanditLog, families: Sequence[str | Exploration], *, ridge: float)
     best = max(one.evidence for one in found)
     rest = dict(zip(left, found, strict=True))
     return [rest.get(place, replace(one, evidence=best - (top - one.evidence))) for place, one in enumerate(first)]
+
+
+def textbook(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
+    """What may be assumed of each family before any pick was seen: constants around the textbook's, any prior.
+
+    Epsilon is one of a learner that explores noticeably: one that never does is not taken for epsilon-greedy.
+    """
+    rounds, found = _Rounds.of(log), dict[str, list[Assumption]]()
+    for name, make in FAMILIES.items():
+        start = _start(rounds, name, ridge)
+        around = [start.exploration.strength * STEP**place for place in (-1, 0, 1)]
+        ways = [make(one) for one in (EPSILONS if name == Lapse.name else around)]
+        found[name] = [
+            replace(start, exploration=way, precision=scale * rounds.scale) for way in ways for scale in PRECISIONS
+        ]
+    return found
+
+
+def mixed(log_probabilities: Matrix) -> Vector:
+    """Log-probability of each pick, the assumptions averaged by how well they predicted those before, shape (n,).
+
+    Examples
+    --------
+    >>> sure, unsure = np.log([0.9, 0.9, 0.9]), np.log([0.5, 0.5, 0.5])
+    >>> np.exp(mixed(np.stack([sure, unsure]))).round(2)
+    array([0.7 , 0.76, 0.81])
+    """
+    so_far = np.cumsum(log_probabilities, axis=1)
+    total = np.logaddexp.reduce(so_far, axis=0) - math.log(len(so_far))
+    found: Vector = np.diff(total, prepend=0.0)
+    return found
+
+
+def with_noise(log: BanditLog, start: Assumption) -> Assumption:
+    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides."""
+    noise = 0.25
+    if isinstance(start.exploration, Softmax):
+        # The deviation of Gumbel noise, whose best arm is a softmax pick.
+        noise = math.pi * start.exploration.temperature / math.sqrt(6)
+        start = replace(start, exploration=Lapse(max(LEAST, start.slip)))
+    rounds, trials = _Rounds.of(log), dict[int, _Trial]()
+
+    def score(place: int) -> float:
+        if place not in trials:
+            nearest = min(trials, key=lambda other: abs(other - place), default=None)
+            guess = start if nearest is None else trials[nearest].assumption
+            trials[place] = _settle(rounds, replace(guess, noise=noise * STEP**place), 1)
+        return trials[place].score
+
+    best = 0
+    while abs(best) < NOISES and (around := max((best, best - 1, best + 1), key=score)) != best:
+        best = around
+    return trials[best].assumption
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from onlooker.base.checks import as_number
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
 
@@ -125,7 +126,8 @@ class Identification:
             # Which features are done is asked at powers of two, whatever the parts are.
             ahead = (1 << self.n_rounds.bit_length()) - self.n_rounds
             part = log[done : done + ahead]
-            add_differences(part.dense, part.offsets, np.flatnonzero(self.open), self.information)
+            for rows in _blocks(part):
+                add_differences(rows.dense, rows.offsets, np.flatnonzero(self.open), self.information)
             self.n_rounds += part.n_rounds
             done += part.n_rounds
             if self.n_rounds.bit_count() == 1:
@@ -137,11 +139,18 @@ class Identification:
         self.information = np.pad(self.information, (0, count))
         self.open = np.append(self.open, np.ones(count, dtype=bool))
 
-    def flags(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which features never varied within a round, and which only together with others, each of shape (d,)."""
+    def flags(self, redundant: Matrix | None = None) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which features never varied within a round, and which only together with others, each of shape (d,).
+
+        `redundant` projects on directions that no pick depends on by design: that they do not vary says nothing.
+        """
         constant, tangled = np.zeros((2, len(self.open)), dtype=bool)
         if self.open.any():
-            constant[self.open], tangled[self.open] = unidentified(self._open_part())
+            information = self._open_part()
+            if redundant is not None:
+                roots = np.sqrt(np.diag(information))
+                information = information + redundant[np.ix_(self.open, self.open)] * np.outer(roots, roots)
+            constant[self.open], tangled[self.open] = unidentified(information)
         return constant, tangled
 
     def _open_part(self) -> Matrix:
@@ -207,11 +216,24 @@ class Sizes:
         places = np.flatnonzero(~self.known)
         if not len(places):
             return
-        rounds = np.empty(len(places), dtype=np.int64)
-        first_varying(log.dense, log.offsets, places, rounds)
+        rounds, done = np.full(len(places), log.n_rounds), 0
+        for part in _blocks(log):
+            later, found = rounds == log.n_rounds, np.empty(len(places), dtype=np.int64)
+            first_varying(part.dense, part.offsets, places, found)
+            rounds[later & (found < part.n_rounds)] = done + found[later & (found < part.n_rounds)]
+            done += part.n_rounds
         for place in np.argsort(rounds, kind="stable").tolist():
             if rounds[place] < log.n_rounds:
                 yield int(rounds[place]), int(places[place])
+
+
+def _blocks(log: BanditLog) -> Iterator[BanditLog]:
+    """Some rounds at a time where an array has to be made of them; else all of them."""
+    if isinstance(log.features, Layout):
+        for start, stop in ragged.blocks(log.offsets, log.n_features):
+            yield log[start:stop]
+    else:
+        yield log
 
 
 def own_units(log: BanditLog) -> tuple[Vector | None, Sizes]:

@@ -52,6 +52,8 @@ class BeliefModel:
     @classmethod
     def of(cls, log: BanditLog, *, alpha: float) -> BeliefModel:
         """Look at a log."""
+        # Every sweep goes over all rounds several times.
+        log = log.written_out()
         picked = log.dense[log.chosen_rows].astype(np.float64)
         largest = float(np.abs(picked).max(initial=0.0)) or 1.0
         scale = largest * float(np.sqrt(np.square(picked / largest).sum(axis=1).mean())) or 1.0

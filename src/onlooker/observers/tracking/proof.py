@@ -1,0 +1,383 @@
+"""Whether picks prove a family: ahead of its rivals by more than chance, and nothing left that it cannot explain.
+
+Log-probabilities are summed over blocks of rounds, so that a lead has a standard error that does not take one round for
+evidence of its own. Blocks are grouped in epochs, each as long as all before it: leads are large while the learner
+still learns, and small later, so that blocks are compared with those of their own epoch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlooker.base.checks import as_whole
+from onlooker.base.types import Index, Vector
+from onlooker.logs.log import BanditLog
+
+FIRST = 125
+"""Rounds of the first epoch."""
+SHORTEST, MOST = 5, 128
+"""Rounds of the shortest block, and about how many blocks an epoch has at most."""
+JOINED = (1, 2, 4, 8, 16)
+"""How many blocks are joined to one, the first for which neighbours are uncorrelated."""
+FEW = 4
+"""An epoch with fewer blocks is taken together with the next."""
+
+
+SURE = 3.0
+"""Most that a block counts for, odds of twenty to one: a few picks that surprise another family prove nothing."""
+
+
+@dataclass(frozen=True)
+class Lead:
+    """By how much one forecast is ahead of another in log-probability, and the standard error of that."""
+
+    total: float
+    error: float
+
+    @property
+    def errors(self) -> float:
+        """The lead in standard errors."""
+        if self.error > 0.0:
+            return self.total / self.error
+        return math.copysign(math.inf, self.total) if self.total else 0.0
+
+
+@dataclass(eq=False)
+class Scores:
+    """Log-probabilities of picks, one step ahead, summed over blocks of rounds.
+
+    Examples
+    --------
+    >>> one, other = Scores(), Scores()
+    >>> one.add(np.full(1000, -1.0))
+    >>> other.add(np.tile([-1.5, -0.9], 500))
+    >>> lead = one.lead(other)
+    >>> round(lead.total), 1 < lead.error < 10
+    (200, True)
+    """
+
+    n_rounds: int = 0
+    blocks: list[Vector] = field(default_factory=list)
+    """One array per epoch; the last block may not be full yet."""
+
+    def add(self, values: Vector) -> None:
+        """Take in the next rounds."""
+        done = 0
+        while done < len(values):
+            epoch, start, stop, size = _epoch(self.n_rounds)
+            if epoch == len(self.blocks):
+                self.blocks.append(np.zeros(-(-(stop - start) // size)))
+            count = min(len(values) - done, stop - self.n_rounds)
+            places = (np.arange(count) + (self.n_rounds - start)) // size
+            # One after the other, so that parts add up to exactly what the whole does.
+            np.add.at(self.blocks[epoch], places, values[done : done + count])
+            done += count
+            self.n_rounds += count
+
+    def copy(self) -> Scores:
+        """Another one that knows the same."""
+        return Scores(self.n_rounds, [one.copy() for one in self.blocks])
+
+    @property
+    def total(self) -> float:
+        """Over all rounds."""
+        return float(sum(one.sum() for one in self.blocks))
+
+    def lead(self, other: Scores) -> Lead:
+        """Over another forecast, in the rounds that both have."""
+        n_rounds = min(self.n_rounds, other.n_rounds)
+        epochs, total = [], 0.0
+        for place, (own, theirs) in enumerate(zip(self.blocks, other.blocks, strict=False)):
+            start, stop, size = _epoch_at(place)
+            full = max(0, min(stop, n_rounds) - start) // size
+            difference = np.minimum(own - theirs, SURE)
+            if self.n_rounds != other.n_rounds:
+                difference = difference[:full]
+            total += float(difference.sum())
+            epochs.append(difference[:full])
+        return Lead(total, _error(epochs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        return {"n_rounds": self.n_rounds, "blocks": [one.tolist() for one in self.blocks]}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Scores:
+        """Give back what `to_dict` was made of."""
+        found = cls(as_whole(values["n_rounds"], "n_rounds"), [np.array(one, dtype=float) for one in values["blocks"]])
+        expected = 0 if not found.n_rounds else _epoch(found.n_rounds - 1)[0] + 1
+        if len(found.blocks) != expected or not all(np.isfinite(one).all() for one in found.blocks):
+            raise ValueError("scores were kept for other rounds")
+        for place, one in enumerate(found.blocks):
+            start, stop, size = _epoch_at(place)
+            if one.shape != (-(-(stop - start) // size),):
+                raise ValueError("scores were kept for other rounds")
+        return found
+
+
+def _epoch_at(place: int) -> tuple[int, int, int]:
+    """First round of an epoch, the one after its last, and the length of its blocks."""
+    start, stop = (0 if not place else FIRST << (place - 1)), FIRST << place
+    return start, stop, max(SHORTEST, (stop - start) // MOST)
+
+
+def _epoch(n_rounds: int) -> tuple[int, int, int, int]:
+    """Number of the epoch of a round, and what `_epoch_at` gives."""
+    place = (n_rounds // FIRST).bit_length()
+    return place, *_epoch_at(place)
+
+
+def _error(epochs: list[Vector]) -> float:
+    """Standard error of the sum of all blocks.
+
+    From the differences of neighbouring blocks, so that a lead that slowly grows or shrinks is not taken for chance.
+    Blocks are uncorrelated if those two apart differ no more than neighbours do.
+    """
+    error = 0.0
+    for joined in JOINED:
+        groups = _groups(epochs, joined)
+        if not groups:
+            break
+        near = np.concatenate([np.diff(one) for one in groups])
+        far = np.concatenate([one[2:] - one[:-2] for one in groups])
+        count = sum(map(len, groups))
+        error = math.sqrt(float(near @ near) / 2.0 * count / len(near))
+        if not len(far) or far @ far / len(far) <= near @ near / len(near) * (1.0 + 1.64 * math.sqrt(2.0 / len(far))):
+            break
+    return error
+
+
+def _groups(epochs: list[Vector], joined: int) -> list[Vector]:
+    """Sums of so many neighbouring blocks, by epoch."""
+    groups: list[Vector] = []
+    short = np.zeros(0)
+    for one in epochs:
+        whole = len(one) // joined * joined
+        sums = np.concatenate([short, one[:whole].reshape(-1, joined).sum(axis=1)])
+        if len(sums) < FEW:
+            short = sums
+            continue
+        groups.append(sums)
+        short = np.zeros(0)
+    if len(short) and groups:
+        groups[-1] = np.concatenate([groups[-1], short])
+    elif len(short) > 1:
+        groups.append(short)
+    return groups
+
+
+POSITIONS = 16
+"""Positions within a round that are looked at one by one."""
+BINS = 10
+"""Of the cumulative probability of the picks."""
+RARE, FAINT = 1e-3, 1e-12
+"""Probabilities below which arms count as equally improbable, and as this."""
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+"""Multiples of it, less their whole part, fill the unit interval evenly: chance without a generator."""
+
+
+@dataclass(eq=False)
+class Residuals:
+    """What the picks show beyond the probabilities that a family gave them, one step ahead.
+
+    If the probabilities are right, any quantity that is known before the pick averages over the picks to what they
+    predict. Each such quantity gives a standard normal deviate: how sharp the probabilities are, the best arm and the
+    improbable ones, what other forecasts say, the position of an arm, each feature, and staying where the last pick
+    was. A family is not proved where one of them is far out.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> features, even = rng.standard_normal((2000 * 4, 2)), np.full(2000 * 4, 0.25)
+    >>> log = BanditLog(features, np.arange(0, 8001, 4), rng.integers(0, 4, 2000))
+    >>> found = Residuals.start(2)
+    >>> found.add(log, even, {})
+    >>> abs(found.worst()[1]) < 4
+    True
+    >>> pinned, found = BanditLog(features, log.offsets, np.zeros(2000, dtype=int)), Residuals.start(2)
+    >>> found.add(pinned, even, {})
+    >>> found.deviates()["position"] > 10
+    True
+    """
+
+    features: Vector
+    """Shape (3, d): surplus and variance of each feature, and its covariance with the sharpness."""
+    positions: Vector
+    """Shape (2, POSITIONS): surplus and variance."""
+    shares: Vector
+    """Picks by cumulative probability, shape (BINS,)."""
+    named: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Surplus and variance of every other quantity."""
+    last: int = -1
+    """Position of the last pick."""
+    n_rounds: int = 0
+
+    @classmethod
+    def start(cls, n_features: int) -> Residuals:
+        """Nothing seen yet."""
+        return cls(np.zeros((3, n_features)), np.zeros((2, POSITIONS)), np.zeros(BINS))
+
+    def grow(self, count: int) -> None:
+        """Have so many features more."""
+        self.features = np.pad(self.features, ((0, 0), (0, count)))
+
+    def add(self, log: BanditLog, probabilities: Vector, others: Mapping[str, Vector]) -> None:
+        """Take in rounds, with the probabilities of all their arms in this forecast and in others."""
+        rounds = _Rounds.of(log, probabilities)
+        p, n_arms = rounds.p, np.repeat(log.n_arms, log.n_arms)
+        sharp = np.log(np.maximum(p, RARE))
+        positions = np.arange(len(p)) - np.repeat(log.offsets[:-1], log.n_arms)
+        before = np.concatenate([[self.last], log.chosen[:-1]])
+        quantities = {
+            "sharpness": sharp,
+            "best arm": (p >= rounds.spread(np.maximum.reduceat(p, rounds.starts))) * 1.0,
+            "improbable arms": (p < 0.2 / n_arms) * 1.0,
+            "last position": (positions == np.repeat(before, log.n_arms)) * 1.0,
+        }
+        for name, other in others.items():
+            quantities[f"{name}, log"] = np.clip(np.log(np.maximum(other, FAINT)) - np.log(p), -2.0, 2.0)
+            quantities[name] = np.clip(other / p, 0.0, 20.0)
+        for name, values in quantities.items():
+            surplus, variance = self.named.get(name, (0.0, 0.0))
+            more = rounds.judged(values)
+            self.named[name] = _added(surplus, more[0]), _added(variance, more[1])
+        self._add_positions(rounds, positions)
+        self._add_features(rounds, log, sharp)
+        self._add_shares(rounds)
+        self.last = int(log.chosen[-1])
+        self.n_rounds += log.n_rounds
+
+    def _add_positions(self, rounds: _Rounds, positions: Index) -> None:
+        known = positions < POSITIONS
+        places, p = positions[known], rounds.p[known]
+        picked = np.zeros(len(rounds.p))
+        picked[rounds.picks] = 1.0
+        np.add.at(self.positions[0], places, picked[known] - p)
+        np.add.at(self.positions[1], places, p * (1.0 - p))
+
+    def _add_features(self, rounds: _Rounds, log: BanditLog, sharp: Vector) -> None:
+        rows, p = log.dense, rounds.p[:, None]
+        # From the first arm: what all arms share leaves exactly nothing.
+        rows = rows - np.repeat(rows[rounds.starts], log.n_arms, axis=0)
+        mean = np.add.reduceat(p * rows, rounds.starts)
+        centred = rows - np.repeat(mean, log.n_arms, axis=0)
+        level = sharp - rounds.spread(np.add.reduceat(rounds.p * sharp, rounds.starts))
+        found = (
+            centred[rounds.picks],
+            np.add.reduceat(p * centred * centred, rounds.starts),
+            np.add.reduceat(p * centred * level[:, None], rounds.starts),
+        )
+        for place, values in enumerate(found):
+            self.features[place] = _added(self.features[place], values)
+
+    def _add_shares(self, rounds: _Rounds) -> None:
+        own = rounds.spread(rounds.p[rounds.picks])
+        above = np.add.reduceat(np.where(rounds.p > own, rounds.p, 0.0), rounds.starts)
+        level = np.add.reduceat(np.where(rounds.p == own, rounds.p, 0.0), rounds.starts)
+        within = (GOLDEN * (self.n_rounds + np.arange(len(above)) + 1)) % 1.0
+        places = np.clip(((above + within * level) * BINS).astype(np.int64), 0, BINS - 1)
+        np.add.at(self.shares, places, 1.0)
+
+    def deviates(self) -> dict[str, float]:
+        """Of every quantity; the largest for positions and features, and one for how probable picks were as a whole."""
+        found = {name: _deviate(surplus, variance) for name, (surplus, variance) in self.named.items()}
+        found["position"] = _largest(*self.positions)
+        surplus, variance, shared = self.features
+        level, spread = self.named.get("sharpness", (0.0, 0.0))
+        if spread > 0.0:
+            surplus = surplus - shared / spread * level
+            variance = np.where(variance > 0.0, np.maximum(variance - shared**2 / spread, 0.01 * variance), 0.0)
+        found["feature"] = _largest(surplus, variance)
+        even = max(self.shares.sum() / BINS, 1e-9)
+        square = float(((self.shares - even) ** 2).sum() / even)
+        found["probability"] = (square - (BINS - 1)) / math.sqrt(2.0 * (BINS - 1))
+        return found
+
+    def worst(self) -> tuple[str, float]:
+        """The quantity that is furthest out, and by how many standard deviations."""
+        found = self.deviates()
+        name = max(found, key=lambda one: abs(found[one]))
+        return name, found[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; floats keep every digit."""
+        return {
+            "features": self.features.tolist(),
+            "positions": self.positions.tolist(),
+            "shares": self.shares.tolist(),
+            "named": {name: list(pair) for name, pair in self.named.items()},
+            "last": self.last,
+            "n_rounds": self.n_rounds,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any], n_features: int) -> Residuals:
+        """Give back what `to_dict` was made of."""
+        found = cls.start(n_features)
+        for name in ("features", "positions", "shares"):
+            kept = np.array(values[name], dtype=np.float64)
+            if kept.shape != getattr(found, name).shape or not np.isfinite(kept).all():
+                raise ValueError(f"{name} were kept in another shape")
+            setattr(found, name, kept)
+        found.named = {
+            str(name): (float(surplus), float(variance)) for name, (surplus, variance) in values["named"].items()
+        }
+        if not np.isfinite(list(found.named.values())).all():
+            raise ValueError("a sum is not finite")
+        found.last, found.n_rounds = int(values["last"]), as_whole(values["n_rounds"], "n_rounds")
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Rounds:
+    """Probabilities by round."""
+
+    p: Vector
+    starts: Index
+    sizes: Index
+    picks: Index
+    """Rows of the picks."""
+
+    @classmethod
+    def of(cls, log: BanditLog, probabilities: Vector) -> _Rounds:
+        starts = log.offsets[:-1]
+        p = np.maximum(probabilities, FAINT)
+        p = p / np.repeat(np.add.reduceat(p, starts), log.n_arms)
+        return cls(p, starts, log.n_arms, log.chosen_rows)
+
+    def spread(self, values: Vector) -> Vector:
+        """One value a round for every row of it."""
+        return np.repeat(values, self.sizes)
+
+    def judged(self, values: Vector) -> tuple[Vector, Vector]:
+        """By how much a quantity at the pick exceeds what was expected, and its variance, by round."""
+        mean = np.add.reduceat(self.p * values, self.starts)
+        centred = values - self.spread(mean)
+        return centred[self.picks], np.add.reduceat(self.p * centred * centred, self.starts)
+
+
+def _added(total: Any, values: Vector) -> Any:
+    """Sum, one value after the other, so that parts add up to exactly what the whole does."""
+    found = np.add.accumulate(np.concatenate([[total], values]))[-1]
+    return float(found) if np.ndim(found) == 0 else found
+
+
+def _deviate(surplus: float, variance: float) -> float:
+    # Less than one pick's worth of variance says nothing.
+    return surplus / math.sqrt(max(variance, 1.0))
+
+
+def _largest(surplus: Vector, variance: Vector) -> float:
+    """The deviate that is furthest out, less what the largest of so many is by chance."""
+    known = variance > 0.0
+    if not known.any():
+        return 0.0
+    found = surplus[known] / np.sqrt(variance[known])
+    worst = float(found[np.argmax(np.abs(found))])
+    expected = math.sqrt(2.0 * math.log(max(len(found), 1)))
+    return math.copysign(max(abs(worst) - expected, 0.0), worst)
