@@ -1,28 +1,31 @@
-"""What state a learner is in, from its picks alone: settled, exploring, drifting, or without any preference.
+"""What a learner values over time, and how it picks, from its picks alone.
 
-How the verdict is reached, in this order:
+*What it values* is the direction of the weights. How the state is found, in this order:
 
 1. *Not enough evidence*: fewer rounds with a choice than 20 for every direction of theta, or fewer than 100. Rounds
-   whose arms have the same features offer no choice; features in unusual units are brought to usual ones (`choices`).
-2. *No preference found*: score tests do not reject uniformly random picks (`preference`).
-3. *Drifting*: in some bin the past predicts the picks better than what comes after, by more than a tenth (`change`),
-   and not because later rounds do not identify the weights (`common`).
-4. *Not enough evidence*: the final policy, that of the last 30%, does not predict picks better than random guessing.
-5. *Settled from the start*: the final policy fits the whole log as well as its end (`settling`).
-6. *Settled since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half
-   of the log, or 30% of it where the final policy took over at once; else *still exploring*.
+   whose arms have the same features offer no choice; features in unusual units are brought to usual ones (`verdict`).
+2. *No preference*: score tests do not reject uniformly random picks (`preference`).
+3. *Moving*: in the last half, since the last change, rounds follow those shortly before them more than any fixed policy
+   explains, and following them would predict picks better by at least 0.5% (`movement`).
+4. *Changed*: no one policy explains all rounds, and at some round the step ahead was larger than the step behind it:
+   what had been learned was given up, at a cost of at least a tenth of what a policy predicts, or of a fiftieth where
+   that is clear (`change`).
+5. *Not enough evidence*: the policy of the last 30% does not predict picks better than random guessing.
+6. *Stable from the start*: that policy fits the whole log as well as its end (`settling`).
+7. *Stable since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half
+   of the log, or 30% of it where the policy took over at once; else *moving*: the learner was learning until then.
 
-So *settled* is meant operationally. The estimate of a learner such as LinUCB moves for ever, like the square root of
-1/t; it counts as settled where moving on changes less than a tenth of what one fixed policy predicts. Random
-picks at a constant rate do not count against it.
+*How it picks*: the share of picks now that are not the best guess, with an interval and a trend (`exploration`). Random
+picks, habits of position and decisiveness are estimated part by part (`mixture`), so that a learner that explores more
+than before is not taken for one that changed its mind.
 
-Four constants were chosen by looking at simulated logs, on other seeds than `benchmarks/calibration.py` measures by
-default: a tenth (`settling.MATERIAL`), half of the log (`verdict.LONGEST`), what counts as taking over at once
-(`Settling.abrupt`), and how much a single round may say about where a change lies (`change.MOST_EVIDENCE`).
+Tests compare what a model expects with what follows, given everything before. So they hold whatever is on offer:
+outlying arms, offers that move slowly, few arms. `benchmarks/diagnosis.py` measures how often they are wrong.
 """
 
 from onlooker.diagnosis.bins import Bin, Estimate
-from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test
+from onlooker.diagnosis.exploration import Exploration
+from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test, Values
 from onlooker.diagnosis.verdict import diagnose
 
-__all__ = ["Bin", "Block", "Diagnosis", "Estimate", "RoundEstimate", "Test", "diagnose"]
+__all__ = ["Bin", "Block", "Diagnosis", "Estimate", "Exploration", "RoundEstimate", "Test", "Values", "diagnose"]

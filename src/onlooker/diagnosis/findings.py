@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.numerics import normal_reach
-from onlooker.base.types import Index
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
-from onlooker.diagnosis.change import Change, find_change
+from onlooker.diagnosis.change import Change, enough, find_changes
+from onlooker.diagnosis.mixture import other_ways
+from onlooker.diagnosis.movement import LEAST_P as LEAST_GIVEN_UP_P
+from onlooker.diagnosis.movement import MATERIAL_NOW, Pull, Steadiness, find_pull, find_steadiness, part_of
 from onlooker.diagnosis.policies import FAST, LATE, Predicted, cross_predict, edges, imitate
 from onlooker.diagnosis.preference import Preference, find_preference
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
-from onlooker.diagnosis.settling import LEAST_P, MATERIAL, Settling, find_settling
+from onlooker.diagnosis.settling import LEAST_P, Settling, find_settling
+from onlooker.imitation.newton import Fit
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
 BIN_ROUNDS_PER_DIRECTION, LEAST_BIN = 5, 20
@@ -36,10 +41,28 @@ class Findings:
     """The paper's."""
     settling: Settling | None
     """Since when the final policy has fitted; None where it predicts late picks no better than random guessing."""
-    change: Change
-    """Whether there was another policy before it."""
-    before: Change | None
-    """The change before that one; None where there was none."""
+    whole: Change
+    """Whether one policy made all picks."""
+    changes: tuple[Change, ...]
+    """Changes from one policy to another, oldest first."""
+    late: Steadiness | None
+    """Whether one policy made the picks of the last half since the last change; None where those are too few."""
+    start: int
+    """The first of those rounds."""
+    recent: Pull
+    """What one policy leaves unexplained of them."""
+    repeats: float
+    """Share of picks that repeat the last position, beyond what a policy explains; 0 unless that is clear."""
+    others: Matrix
+    """How probable each row is if its pick is not made by a policy."""
+
+    def moving(self, level: float) -> bool:
+        """Whether the weights move at the end, and that matters."""
+        return self.late is not None and self.late.p_value < 1 - level and self.late.share >= MATERIAL_NOW
+
+    def steady(self, level: float) -> bool:
+        """Whether one policy may have made all picks."""
+        return not self.changes and self.whole.steadiness.p_value >= 1 - level
 
 
 def usable_bins(log: BanditLog, bins: int) -> tuple[Preference, list[int]]:
@@ -64,26 +87,39 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
     # Without a policy that predicts anything the share of its gain over random guessing is noise divided by noise.
     predicts = preference.p_value < 1 - level and float(gain.mean()) > float(ndtri(level)) * error
     starts = [0, *(int(rounds[bound]) for bound in bounds[1:-1]), int(rounds[-1]) + 1]
-    change = find_change(log, bounds, fit, preference.spread, level)
+    others = other_ways(log)
+    whole, changes = find_changes(log, others, preference.rank, level)
+    last = changes[-1].round if changes else 0
+    start = last + (log.n_rounds - last) // 2
+    recent = find_pull(log[start:], part_of(others, log, start), whole.pull.fit)
+    movement = find_steadiness(recent) if enough(log.n_rounds - start, preference.rank) else None
     return Findings(
         rounds=rounds,
         preference=preference,
         final=final,
         diagnostics=find_diagnostics(log, bounds, starts, final, level),
         settling=find_settling(final, np.asarray(chance), level) if predicts else None,
-        change=change,
-        before=_earlier(log[: change.round], preference, len(bounds) - 1, level) if change.found else None,
+        whole=whole,
+        changes=tuple(changes),
+        start=start,
+        recent=recent,
+        late=movement,
+        repeats=_repeats(log, fit, others[1]),
+        others=others,
     )
 
 
-def _earlier(log: BanditLog, preference: Preference, bins: int, level: float) -> Change | None:
-    """Look for a change in the rounds before the last one."""
-    used = min(bins, log.n_rounds // max(LEAST_BIN, BIN_ROUNDS_PER_DIRECTION * preference.rank))
-    if used < 3:
-        return None
-    fit = imitate(log.suffix(int(LATE * log.n_rounds)), tolerance=FAST)
-    change = find_change(log, edges(log.n_rounds, used), fit, preference.spread, level)
-    return change if change.found else None
+def _repeats(log: BanditLog, fit: Fit, last: Vector) -> float:
+    """Compare how often the last position is picked again with how often the final policy would pick it."""
+    known = np.flatnonzero(last == 1.0)
+    expected = ragged.softmax(log.features @ fit.theta, log.offsets)[known]
+    excess = float(np.isin(known, log.chosen_rows).sum() - expected.sum())
+    error = float((expected * (1 - expected)).sum()) ** 0.5
+    return excess / float((1 - expected).sum()) if excess > REPEATS_CLEAR * error else 0.0
+
+
+REPEATS_CLEAR = 4.0
+"""Standard errors from which on repeated positions are clear."""
 
 
 def round_of(log: BanditLog, found: Findings, place: int, low: int, high: int) -> RoundEstimate:
@@ -123,9 +159,10 @@ def blocks_of(settling: Settling, rounds: Index, level: float) -> tuple[Block, .
 
 def tests_of(found: Findings) -> tuple[Test, ...]:
     """The hypotheses behind a verdict."""
-    preference, settling, change = found.preference, found.settling, found.change
+    preference, settling, whole = found.preference, found.settling, found.whole
     bins = len(found.diagnostics.bins)
     rise = () if settling is None else (_rise(settling),)
+    late = () if found.late is None else (_steady("one policy made the picks of the last part", found.late),)
     return (
         Test(
             hypothesis="picks are uniform throughout",
@@ -140,13 +177,20 @@ def tests_of(found: Findings) -> tuple[Test, ...]:
             p_value=preference.binned_p,
         ),
         *rise,
+        _steady("one policy made all picks, some of them random", whole.steadiness),
+        *late,
         Test(
-            hypothesis=f"no bin is predicted better by its past than by its future, by more than {MATERIAL:.0%}",
-            statistic=change.z,
+            hypothesis="nowhere is the past less like the future than it is like its own past",
+            statistic=whole.given_up.z,
             distribution="largest z",
-            p_value=change.p_value,
+            p_value=whole.given_up.p_value,
+            least_p=LEAST_GIVEN_UP_P,
         ),
     )
+
+
+def _steady(hypothesis: str, found: Steadiness) -> Test:
+    return Test(hypothesis=hypothesis, statistic=found.z, distribution="largest z", p_value=found.p_value)
 
 
 def _rise(settling: Settling) -> Test:

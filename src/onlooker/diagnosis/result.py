@@ -7,11 +7,24 @@ from typing import Any, Literal
 
 from onlooker.base.text import text_table
 from onlooker.diagnosis.bins import Bin, Estimate
+from onlooker.diagnosis.exploration import Exploration
 
 SMALLEST = 1e-100
 """Smaller p-values are not reported: they are at the mercy of rounding."""
 
-Verdict = Literal["settled", "still exploring", "no preference found", "drifting", "not enough evidence"]
+State = Literal["stable", "moving", "changed", "no preference", "not enough evidence"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Values:
+    """What the learner values, over time."""
+
+    state: State
+    """*stable*, *moving*, *changed*, *no preference* or *not enough evidence*."""
+    since: int | None = None
+    """First round from which on one policy explains the picks; None unless *stable* or *changed*."""
+    changed_at: int | None = None
+    """First round of the new policy; None unless *changed*."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +81,23 @@ class Block:
 class Diagnosis:
     """What a log shows about its learner; printing it shows the verdict and a table.
 
-    `verdict` is *settled*, *still exploring*, *no preference found*, *drifting* or *not enough evidence*.
+    It answers two questions: what the learner values, and how it picks.
     """
 
-    verdict: Verdict
-    """In two or three words."""
+    verdict: State
+    """What it values, in a word or three: `values.state`."""
+    values: Values
+    """Whether what it values is stable, moves or changed, and since when."""
+    exploration: Exploration
+    """How it picks: the share of picks now that are not its best guess."""
     from_start: bool
-    """Whether the learner had settled when the log began."""
+    """Whether the learner was stable when the log began."""
     sentence: str
-    """The verdict with its figures."""
+    """Both answers in words, with their figures."""
     settled: RoundEstimate | None
-    """From this round on, one policy predicts the picks as well as it does at the end; None unless *settled*."""
+    """`values.since` with its interval; None unless *stable*."""
     changed: RoundEstimate | None
-    """First round of the new policy; None unless the verdict is *drifting*."""
+    """`values.changed_at` with its interval; None unless *changed*."""
     level: float
     """Coverage that the intervals aim for."""
     n_rounds: int

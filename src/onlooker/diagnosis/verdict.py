@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,85 +10,19 @@ import numpy as np
 from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Index, Matrix
-from onlooker.diagnosis.bins import Diagnostics, Estimate, proportion
+from onlooker.diagnosis import sentences
+from onlooker.diagnosis.bins import Estimate, proportion
+from onlooker.diagnosis.exploration import Exploration, find_exploration
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
+from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.policies import LATE
-from onlooker.diagnosis.result import SMALLEST, Diagnosis, RoundEstimate, Verdict, p_words
-from onlooker.diagnosis.settling import LEAST_P, MATERIAL
+from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
+from onlooker.diagnosis.settling import Settling
 from onlooker.logs import ragged
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.layouts import Layout, divided
+from onlooker.logs.log import BanditLog, as_log, as_narrow
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room, summarise_parts
-
-
-def settled(since: RoundEstimate, agreement: Estimate, chance: float, level: float) -> str:
-    """Of a learner that one policy predicts."""
-    if since.round == 0:
-        opening = "Settled from the start: one policy predicts the picks of the whole log as well as those of its end"
-    else:
-        opening = (
-            f"Settled since about round {_place(since, level)}: from this round on, one policy predicts the picks as "
-            f"well as it does at the end, to within {MATERIAL:.0%}"
-        )
-    return f"{opening}. {_late(agreement, chance, level)}"
-
-
-def exploring(since: RoundEstimate, found: Diagnostics, agreement: Estimate, chance: float, level: float) -> str:
-    """Of a learner whose policy has not been the same for long."""
-    rise = found.predictability_rise
-    return (
-        f"Still exploring: the policy of the last rounds fits only since about round {_place(since, level)}, less than "
-        f"half of the log. From its first to its last 30% the picks became {100 * rise.value:.0f} points easier to "
-        f"predict ({_percent(level)} interval {100 * rise.low:.0f} to {100 * rise.high:.0f}). "
-        f"{_late(agreement, chance, level)}"
-    )
-
-
-def drifting(
-    place: RoundEstimate, before: float, p_value: float, agreement: Estimate, chance: float, level: float
-) -> str:
-    """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
-    return (
-        f"Drifting: another policy was at work until about round {_place(place, level)}, p {_p(p_value)}. "
-        f"{_late(agreement, chance, level)} Before the change, the same policy predicts {before:.1%} of the picks."
-    )
-
-
-def no_preference(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
-    """Of picks that look uniform."""
-    return f"No preference found: the picks look uniformly random (p {_p(p_value)}). {_late(agreement, chance, level)}"
-
-
-def unpredictable(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
-    """Of picks that are not uniform, but not predictable either."""
-    return (
-        f"Not enough evidence: the picks are not quite uniform (p {_p(p_value)}), but no policy fitted to late "
-        f"rounds predicts others clearly better than random guessing. {_late(agreement, chance, level)}"
-    )
-
-
-def _late(agreement: Estimate, chance: float, level: float) -> str:
-    return (
-        f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "
-        f"({_percent(level)} interval {agreement.low:.1%} to {agreement.high:.1%}); "
-        f"random guessing gets {chance:.1%}."
-    )
-
-
-def _place(place: RoundEstimate, level: float) -> str:
-    named = "" if place.round_id is None else f", id {place.round_id}"
-    return f"{place.round:,}{named} ({_percent(level)} interval {place.low:,} to {place.high:,})"
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:g}%"
-
-
-def _p(p_value: float) -> str:
-    if p_value < SMALLEST:
-        return p_words(p_value)
-    return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.1e}"
-
 
 ROUNDING = 4.0
 """Arms that differ by less than so many units in the last place do not differ."""
@@ -127,7 +62,7 @@ def find_choices(log: BanditLog) -> Choices:
     >>> found.rounds, found.alike, found.log.features.ravel()
     (array([0, 2]), 1, array([0.5, 0. , 0. , 1.5]))
     """
-    several = log.n_arms > 1
+    several = as_narrow(log, "a diagnosis").n_arms > 1
     ranges = _ranges(log)
     usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in ranges.T])
     differs = (ranges > NOTHING * usual).any(axis=1)
@@ -135,9 +70,8 @@ def find_choices(log: BanditLog) -> Choices:
     kept = log if len(rounds) == log.n_rounds else log[rounds]
     scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
     if (scale != 1).any():
-        # Divided as float64, which holds what float32 would round to nothing.
-        features = np.divide(kept.dense, scale, out=np.empty_like(kept.dense), casting="same_kind")
-        kept = kept.with_features(features, kept.feature_names)
+        features = divided(kept.features, scale)
+        kept = kept.with_features(features, kept.feature_names if isinstance(features, Layout) else kept.weight_names)
     return Choices(
         log=kept,
         rounds=rounds,
@@ -153,7 +87,8 @@ def _ranges(log: BanditLog) -> Matrix:
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
         ends = (np.maximum, np.minimum)
-        high, low = (end.reduceat(part.dense, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
+        rows = part.dense
+        high, low = (end.reduceat(rows, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
         gap = high - low
         ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
     return ranges
@@ -163,14 +98,14 @@ ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
 
 LONGEST = 0.5
-"""A learner that settled later than this part of the log is called still exploring, unless it did so at once.
+"""A learner that settled later than this part of the log is called moving, unless it did so at once.
 
 Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,000 rounds.
 """
 
 
 def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
-    """Judge whether and since when the learner behind a log has settled, from offers and picks alone.
+    """Say what the learner behind a log values, over time, and how it picks, from offers and picks alone.
 
     Nothing in it is random: the same log gives the same diagnosis.
 
@@ -187,15 +122,23 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     Examples
     --------
     >>> from onlooker.simulation.environment import Environment
-    >>> from onlooker.simulation.learners import LinUCB, UniformRandom
+    >>> from onlooker.simulation.learners import EpsilonGreedy, LinUCB, UniformRandom
     >>> from onlooker.simulation.play import simulate
     >>> diagnose(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log).verdict
-    'settled'
+    'stable'
     >>> diagnose(simulate(Environment(5, 10), UniformRandom(), n_rounds=2000).log).verdict
-    'no preference found'
+    'no preference'
+
+    A learner with random picks in every fifth round is stable, and explores:
+
+    >>> found = diagnose(simulate(Environment(5, 10), EpsilonGreedy(0.2), n_rounds=2000).log)
+    >>> found.values.state, round(found.exploration.share, 1), found.exploration.trend
+    ('stable', 0.2, 'steady')
     """
     n_bins = as_whole(bins, "bins", least=2)
     as_level(level)
+    if isinstance(log, BanditLog):
+        as_narrow(log, "a diagnosis")
     check_room(log, FITTING)
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
@@ -245,6 +188,8 @@ def _diagnosed(log: BanditLog, n_bins: int, level: float, *, stride: int = 1) ->
 def _too_little(log: BanditLog, n_choices: int, rank: int, level: float, sentence: str, notes: list[str]) -> Diagnosis:
     return Diagnosis(
         verdict="not enough evidence",
+        values=Values(state="not enough evidence"),
+        exploration=Exploration(),
         from_start=False,
         sentence=sentence,
         settled=None,
@@ -268,25 +213,21 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     late = slice(-max(1, round(0.3 * choices.n_rounds)), None)
     agreement = proportion(found.final.hits[late], level)
     chance = float((1 / choices.n_arms)[late].mean())
-    verdict, sentence, since, changed = _verdict(log, found, level, agreement, chance)
+    state, sentence, since, changed = _state(log, found, level, agreement, chance)
+    notes += _notes(log, found, state, level)
     settling, diagnostics = found.settling, found.diagnostics
-    if verdict == "settled" and settling is not None and settling.fall_p < 1 - level:
-        notes.append(
-            "the final policy fits some earlier rounds better than later ones "
-            f"(p {p_words(settling.fall_p, LEAST_P)}): the picks "
-            "have become noisier, or something changed within the last tenth, where a change cannot be detected yet"
-        )
-    if verdict == "drifting" and found.change.gradual:
-        notes.append("the policies right before and after the round given are alike: the change was gradual")
-    if verdict == "drifting" and found.before is not None:
-        earlier = round_of(log, found, found.before.round, found.before.low, found.before.high)
-        notes.append(
-            f"it was not the only change: the rounds before it drift as well, at about round {earlier.round:,}"
-        )
+    exploration = _exploration(choices, found, state, level)
+    place = since or changed
     return Diagnosis(
-        verdict=verdict,
+        verdict=state,
+        values=Values(
+            state=state,
+            since=None if place is None else place.round,
+            changed_at=None if changed is None else changed.round,
+        ),
+        exploration=exploration,
         from_start=since is not None and since.round == 0,
-        sentence=sentence,
+        sentence=" ".join(filter(None, (sentence, sentences.exploring(exploration, level)))),
         settled=since,
         changed=changed,
         level=level,
@@ -303,27 +244,94 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     )
 
 
-def _verdict(
+def _exploration(choices: BanditLog, found: Findings, state: State, level: float) -> Exploration:
+    """How it picks since it is stable; where it never was, in the last half."""
+    if state in UNKNOWN or found.settling is None:
+        return Exploration()
+    if state != "stable" or not found.steady(level):
+        part, ways = choices[found.start :], part_of(found.others, choices, found.start)
+        return find_exploration(part, ways, found.recent, level, since=0, moving=found.moving(level))
+    block = _first_block(found.settling, level, steady=True)
+    since = int(found.settling.bounds[block])
+    return find_exploration(choices, found.others, found.whole.pull, level, since=since, moving=False)
+
+
+UNKNOWN: tuple[State, ...] = ("no preference", "not enough evidence")
+"""States in which nothing is said of how it picks: there is no best guess."""
+
+
+def _notes(log: BanditLog, found: Findings, state: State, level: float) -> Iterator[str]:
+    """What to know beside the state."""
+    whole, changes = found.whole, found.changes
+    if state == "changed" and len(changes) > 1:
+        before = ", ".join(f"{round_of(log, found, one.round, one.low, one.high).round:,}" for one in changes[:-1])
+        yield f"it was not the only change: there was one before, at about round {before}"
+    small = max(whole.steadiness.p_value, whole.given_up.p_value) < 1 - level and whole.given_up.share >= SLIGHT
+    if state == "stable" and small:
+        place = round_of(log, found, whole.given_up.round, whole.given_up.round, whole.given_up.round)
+        yield sentences.slight(place, whole.given_up.share)
+    if state not in UNKNOWN and found.repeats >= HABIT:
+        yield sentences.habitual(found.repeats)
+    if state == "changed" and found.late is None:
+        yield "too few rounds follow the change to say whether the new policy is stable"
+
+
+HABIT = 0.05
+"""Picks that repeat a position are mentioned from this share on."""
+
+SLIGHT = 0.01
+"""Changes that cost less than this part of what a policy predicts are not mentioned."""
+
+
+def _state(
     log: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
-) -> tuple[Verdict, str, RoundEstimate | None, RoundEstimate | None]:
-    preference, change, settling = found.preference, found.change, found.settling
+) -> tuple[State, str, RoundEstimate | None, RoundEstimate | None]:
+    preference, settling = found.preference, found.settling
     if preference.p_value >= 1 - level:
-        return "no preference found", no_preference(preference.p_value, agreement, chance, level), None, None
-    if change.found:
-        place = round_of(log, found, change.round, change.low, change.high)
-        before = float(found.final.hits[: change.round].mean())
-        return "drifting", drifting(place, before, change.p_value, agreement, chance, level), None, place
+        return "no preference", sentences.no_preference(preference.p_value, agreement, chance, level), None, None
+    if found.late is not None and found.moving(level):
+        return "moving", sentences.moving(found.late.share, agreement, chance, level), None, None
+    if found.changes:
+        last = found.changes[-1]
+        place = round_of(log, found, last.round, last.low, last.high)
+        before = float(found.final.hits[: last.round].mean())
+        p_value = last.steadiness.p_value
+        return "changed", sentences.changed(place, before, p_value, agreement, chance, level), None, place
     if settling is None:
-        return "not enough evidence", unpredictable(preference.p_value, agreement, chance, level), None, None
-    if settling.rise_p >= 1 - level or settling.block == 0:
-        since = round_of(log, found, 0, 0, int(settling.bounds[settling.high]))
-        return "settled", settled(since, agreement, chance, level), since, None
+        return "not enough evidence", sentences.unpredictable(preference.p_value, agreement, chance, level), None, None
+    since, late = _since(log, found, settling, level)
+    if late:
+        return "moving", sentences.learning(since, found.diagnostics, agreement, chance, level), None, None
+    return "stable", sentences.stable(since, agreement, chance, level), since, None
+
+
+def _since(log: BanditLog, found: Findings, settling: Settling, level: float) -> tuple[RoundEstimate, bool]:
+    """Since when one policy explains the picks, and whether that is too late to speak of it.
+
+    Where one policy may have made all picks, what rises is not what it values but how often it picks by it; then the
+    round is that from which on it does so at least half as often as at the end.
+    """
+    bounds, n_rounds = settling.bounds, len(found.rounds)
+    steady = found.steady(level)
+    block = _first_block(settling, level, steady=steady)
+    if block == 0:
+        return round_of(log, found, 0, 0, int(bounds[settling.high])), False
     # The learner settled somewhere in the block before the first level one.
-    block, low, high = (int(settling.bounds[b]) for b in (settling.block, max(0, settling.low - 1), settling.high))
-    since = round_of(log, found, block, low, high)
-    if block > (LATE if settling.abrupt else LONGEST) * len(found.rounds):
-        return "still exploring", exploring(since, found.diagnostics, agreement, chance, level), None, None
-    return "settled", settled(since, agreement, chance, level), since, None
+    places = (block, max(0, min(settling.low, block) - 1), max(settling.high, block))
+    since = round_of(log, found, *(int(bounds[place]) for place in places))
+    at_once = settling.abrupt or steady
+    return since, int(bounds[block]) > (LATE if at_once else LONGEST) * n_rounds
+
+
+def _first_block(settling: Settling, level: float, *, steady: bool) -> int:
+    """First block from which on the final policy is at work; 0 where it does not rise beyond chance."""
+    if settling.rise_p >= 1 - level:
+        return 0
+    return int((settling.fitted >= PRESENT).argmax()) if steady else settling.block
+
+
+PRESENT = 0.5
+"""A policy is at work where it attains half of what it does at the end."""
 
 
 def _ordinal(number: int) -> str:

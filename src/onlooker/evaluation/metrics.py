@@ -87,6 +87,21 @@ def agreement(policy: Chooser | ArrayLike, log: BanditLog) -> float:
     return float(np.mean(_as_policy(policy).choose(log) == log.chosen))
 
 
+def information_share(log: BanditLog, probabilities: Vector) -> float:
+    """How much of the uncertainty of random guessing is gone: 0 for uniform probabilities, 1 if all picks are certain.
+
+    `probabilities` has one per row; none of the picks' may be 0. NaN where no round offers a choice.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.zeros((2, 4, 1)), chosen=[0, 1])
+    >>> information_share(log, np.full(8, 0.25)), information_share(log, np.full(8, 0.5))
+    (0.0, 0.5)
+    """
+    chance = np.log(log.n_arms).sum()
+    return float(1.0 + np.log(probabilities[log.chosen_rows]).sum() / chance) if chance else float("nan")
+
+
 def _unit(theta: Vector) -> Vector:
     largest = np.abs(theta).max(initial=0.0)
     if largest == 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -55,9 +55,10 @@ def study(
     *,
     observers: Mapping[str, Observer] | None = None,
     memory: bool = False,
+    ahead: Collection[str] = (),
     watch: Watch = lambda _: nullcontext(),
 ) -> Study:
-    """Simulate a learner and run the observers on its log; `memory` measures what each takes.
+    """Simulate a learner and run the observers on its log; `memory` and `ahead` as for `compare`.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def study(
     log = simulation.log
     truth = Truth(theta_star=environment.theta_star, test_log=environment.test_log(TEST_ROUNDS, seed))
     with watch("observing") as progress:
-        observed = compare(log, chosen, truth=truth, memory=memory, progress=progress)
+        observed = compare(log, chosen, truth=truth, memory=memory, ahead=ahead, progress=progress)
     with watch("sweeping the burn-in") as progress:
         curve = judge_sweep(burn_in_sweep(log, progress=progress), log, truth=truth)
     itself = judge(LEARNER, LinearPolicy(simulation.learner_theta), log, truth=truth)

@@ -1,0 +1,122 @@
+"""How a learner picks: the share of picks that are not its best guess.
+
+The best guess is the arm that the estimated policy scores highest. Every other pick counts as exploration, whatever
+made the learner pick it: chance, optimism, a rule. So the picks of a softmax policy that are not its likeliest arm are
+exploration too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, normal_reach
+from onlooker.base.types import Index, Matrix, Vector
+from onlooker.diagnosis.bins import proportion
+from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain
+from onlooker.diagnosis.movement import RIDGE, Pull
+from onlooker.diagnosis.policies import LATE
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs import ragged
+from onlooker.logs.log import BanditLog
+
+DRAWS = 10
+"""Policies as plausible as the estimate, by which its error is judged, always the same ones."""
+
+BLOCKS = 30
+"""Parts by which the error of a trend is measured: picks close in time may be alike."""
+
+NOW_ROUNDS = 100
+"""The last 30% of the rounds are now, at least so many."""
+
+MEMORY = 3
+"""Short stretches on either side that a learner which moves is compared with."""
+
+Trend = Literal["rising", "falling", "steady"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exploration:
+    """How it picks now; None where there is no best guess to compare with."""
+
+    share: float | None = None
+    """Share of picks, in the last 30% of the rounds since the learner is stable, that are not its best guess."""
+    low: float | None = None
+    """Lower end of its interval, which includes the error of the estimated policy."""
+    high: float | None = None
+    """Upper end."""
+    trend: Trend | None = None
+    """Whether that share rises or falls over these rounds, beyond chance and beyond what the offers explain."""
+
+
+def find_exploration(
+    log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int, moving: bool
+) -> Exploration:
+    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count.
+
+    Where the learner moves, its best guess is that of the rounds around: the policy, moved by what they ask for.
+    """
+    scores = log.features @ pull.fit.theta
+    fixed = ragged.argmax(scores, log.offsets)
+    missed = _followed(log, pull) != log.chosen if moving else fixed != log.chosen
+    length = log.n_rounds - since
+    now = slice(log.n_rounds - max(round((1 - LATE) * length), min(NOW_ROUNDS, length)), None)
+    found = proportion(missed[now], level)
+    if moving:
+        # Stretches follow a learner at a distance: what they win back is taken to be half of what its moves cost.
+        doubt = 2 * abs(float((fixed != log.chosen)[now].mean()) - found.value)
+    else:
+        doubt = _doubt(log[now], pull, log.n_rounds)
+    mixture = explain(log, scores, others, np.array([0, log.n_rounds]), steps=8)
+    return Exploration(
+        share=found.value,
+        low=max(0.0, found.low - doubt),
+        high=min(1.0, found.high + doubt / 2),
+        trend=_trend((missed - (1 - mixture.best))[since:], level),
+    )
+
+
+def _doubt(now: BanditLog, pull: Pull, n_rounds: int) -> float:
+    """In how many of the rounds another arm may be the best, as the policy is only estimated."""
+    theta, root = pull.fit.theta, _root(now, pull) / n_rounds**0.5
+    best = ragged.argmax(now.features @ theta, now.offsets)
+    rng = np.random.default_rng(0)
+    others = (theta + root @ rng.standard_normal(root.shape[1]) for _ in range(DRAWS))
+    return float(np.mean([(ragged.argmax(now.features @ other, now.offsets) != best).mean() for other in others]))
+
+
+def _root(log: BanditLog, pull: Pull) -> Matrix:
+    weights = np.maximum(pull.mixture.own[-log.n_rounds :], LEAST_WEIGHT)
+    information = SoftmaxObjective(log, l2=0.0, weights=weights).evaluate(pull.fit.theta).hessian * weights.mean()
+    return Curvature.of(information + RIDGE * np.diag(np.diag(information)), flat=UNIDENTIFIED).root
+
+
+def _followed(log: BanditLog, pull: Pull) -> Index:
+    """Best arm of each round by a policy that moves with the stretches around its own."""
+    from scipy.signal import lfilter
+
+    keep, sizes = 1 - 1 / MEMORY, np.diff(pull.bounds)[:, None]
+    sides = [lfilter([0.0, 1.0], [1.0, -keep], side, axis=0) for side in (pull.scores, pull.scores[::-1])]
+    around = sides[0] + sides[1][::-1]
+    scale = float((sizes * pull.scores * around).sum() / max(1e-300, float(((sizes * around) ** 2).sum())))
+    moves = (max(0.0, scale) * around) @ pull.root.T
+    best = np.empty(log.n_rounds, dtype=np.int64)
+    for start, stop, move in zip(pull.bounds[:-1].tolist(), pull.bounds[1:].tolist(), moves, strict=True):
+        part = log[start:stop]
+        best[start:stop] = ragged.argmax(part.features @ (pull.fit.theta + move), part.offsets)
+    return best
+
+
+def _trend(excess: Vector, level: float) -> Trend:
+    """Compare the last 30% of the rounds with the first 30%, by the scatter of blocks."""
+    blocks = [float(block.mean()) for block in np.array_split(excess, min(BLOCKS, max(2, len(excess) // 20)))]
+    part = max(1, round((1 - LATE) * len(blocks)))
+    early, late = np.array(blocks[:part]), np.array(blocks[-part:])
+    spread = float(np.sqrt((early.var() + late.var()) / max(1, part - 1)))
+    chance = float(excess.std()) * (2 / (part / len(blocks) * len(excess))) ** 0.5
+    reach, gap = normal_reach(level) * max(spread, chance), float(late.mean() - early.mean())
+    if abs(gap) <= reach:
+        return "steady"
+    return "rising" if gap > 0 else "falling"

@@ -1,0 +1,122 @@
+"""Both answers in words: what the learner values, then how it picks."""
+
+from __future__ import annotations
+
+from onlooker.diagnosis.bins import Diagnostics, Estimate
+from onlooker.diagnosis.exploration import Exploration
+from onlooker.diagnosis.result import SMALLEST, RoundEstimate, p_words
+from onlooker.diagnosis.settling import MATERIAL
+
+
+def stable(since: RoundEstimate, agreement: Estimate, chance: float, level: float) -> str:
+    """Of a learner that one policy explains."""
+    if since.round == 0:
+        opening = "What it values is stable from the start: one policy explains the picks of the whole log"
+    else:
+        opening = (
+            f"What it values is stable since about round {_place(since, level)}: from this round on, one policy "
+            "explains the picks"
+        )
+    return f"{opening}. {_late(agreement, chance, level)}"
+
+
+def moving(share: float, agreement: Estimate, chance: float, level: float) -> str:
+    """Of a learner whose weights move at the end; `share` is what following them would add."""
+    return (
+        "What it values is moving: at the end of the log no fixed policy explains the picks, and one that follows them "
+        f"would predict {share:.0%} more. {_late(agreement, chance, level)}"
+    )
+
+
+def learning(since: RoundEstimate, found: Diagnostics, agreement: Estimate, chance: float, level: float) -> str:
+    """Of a learner whose policy has not been the same for long."""
+    rise = found.predictability_rise
+    return (
+        f"What it values is moving: the policy of the last rounds fits only since about round {_place(since, level)}, "
+        f"late in the log. From its first to its last 30% the picks became {100 * rise.value:.0f} points easier to "
+        f"predict ({_percent(level)} interval {100 * rise.low:.0f} to {100 * rise.high:.0f}). "
+        f"{_late(agreement, chance, level)}"
+    )
+
+
+def changed(
+    place: RoundEstimate, before: float, p_value: float, agreement: Estimate, chance: float, level: float
+) -> str:
+    """Of a learner that followed another policy before; `before` is the final policy's agreement with those picks."""
+    return (
+        f"What it values changed at about round {_place(place, level)}, p {p_value_words(p_value)}. "
+        f"{_late(agreement, chance, level)} Before the change, the same policy predicts {before:.1%} of the picks."
+    )
+
+
+def no_preference(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
+    """Of picks that look uniform."""
+    return (
+        f"No preference found: the picks look uniformly random (p {p_value_words(p_value)}). "
+        f"{_late(agreement, chance, level)}"
+    )
+
+
+def unpredictable(p_value: float, agreement: Estimate, chance: float, level: float) -> str:
+    """Of picks that are not uniform, but not predictable either."""
+    return (
+        f"Not enough evidence: the picks are not quite uniform (p {p_value_words(p_value)}), but no policy fitted to "
+        f"late rounds predicts others clearly better than random guessing. {_late(agreement, chance, level)}"
+    )
+
+
+def exploring(found: Exploration, level: float) -> str:
+    """How it picks; empty where there is no best guess.
+
+    Examples
+    --------
+    >>> exploring(Exploration(share=0.2, low=0.18, high=0.22, trend="steady"), 0.95)
+    'How it picks: 20.0% of recent picks are not its best guess (95% interval 18.0% to 22.0%), a steady share.'
+    """
+    if found.share is None or found.low is None or found.high is None:
+        return ""
+    trend = {"steady": "a steady share", "rising": "a rising share", "falling": "a falling share", None: "now"}
+    return (
+        f"How it picks: {found.share:.1%} of recent picks are not its best guess ({_percent(level)} interval "
+        f"{found.low:.1%} to {found.high:.1%}), {trend[found.trend]}."
+    )
+
+
+def slight(place: RoundEstimate, share: float) -> str:
+    """Of a change that is too small to count."""
+    return (
+        f"a slight change at about round {place.round:,} costs the policy before it {share:.1%} of what a policy "
+        f"predicts: less than the {MATERIAL:.0%} that counts as a change"
+    )
+
+
+def habitual(share: float) -> str:
+    """Of picks that follow their position."""
+    return (
+        f"about {share:.0%} of the picks repeat the position of the pick before, more than the features explain: a "
+        "rule or habit beside the policy, or a feature that the log lacks. Check how positions are assigned"
+    )
+
+
+def _late(agreement: Estimate, chance: float, level: float) -> str:
+    return (
+        f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "
+        f"({_percent(level)} interval {agreement.low:.1%} to {agreement.high:.1%}); "
+        f"random guessing gets {chance:.1%}."
+    )
+
+
+def _place(place: RoundEstimate, level: float) -> str:
+    named = "" if place.round_id is None else f", id {place.round_id}"
+    return f"{place.round:,}{named} ({_percent(level)} interval {place.low:,} to {place.high:,})"
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:g}%"
+
+
+def p_value_words(p_value: float) -> str:
+    """A p-value within a sentence."""
+    if p_value < SMALLEST:
+        return p_words(p_value)
+    return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.1e}"
