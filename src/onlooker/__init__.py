@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from onlooker.evaluation.comparison import compare as compare
     from onlooker.evaluation.metrics import agreement as agreement
     from onlooker.evaluation.metrics import direction_error as direction_error
+    from onlooker.evaluation.metrics import information_share as information_share
     from onlooker.evaluation.metrics import predictive_regret as predictive_regret
+    from onlooker.evaluation.propensities import Propensities as Propensities
+    from onlooker.evaluation.propensities import propensities as propensities
     from onlooker.formats import LogScan as LogScan
     from onlooker.formats import read_log as read_log
     from onlooker.formats import read_logs as read_logs
     from onlooker.formats import scan_log as scan_log
     from onlooker.formats import write_log as write_log
     from onlooker.formats.obp import read_obp as read_obp
+    from onlooker.formats.propensities import write_propensities as write_propensities
     from onlooker.imitation.burn_in import BurnInSweep as BurnInSweep
     from onlooker.imitation.burn_in import FixedStart as FixedStart
     from onlooker.imitation.burn_in import Fraction as Fraction
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
     from onlooker.observers import RankedBlocks as RankedBlocks
     from onlooker.observers import SuffixImitation as SuffixImitation
     from onlooker.observers import TrackingObserver as TrackingObserver
+    from onlooker.observers.groups import Groups as Groups
+    from onlooker.observers.groups import fit_groups as fit_groups
     from onlooker.observers.tracking import TS as TS
     from onlooker.observers.tracking import UCB as UCB
     from onlooker.observers.tracking import Lapse as Lapse
@@ -73,9 +79,11 @@ _HOMES = {
     "clusters": ("RayParts",),
     "diagnosis": ("Diagnosis", "diagnose"),
     "evaluation.comparison": ("Comparison", "compare"),
-    "evaluation.metrics": ("agreement", "direction_error", "predictive_regret"),
+    "evaluation.metrics": ("agreement", "direction_error", "information_share", "predictive_regret"),
+    "evaluation.propensities": ("Propensities", "propensities"),
     "formats": ("LogScan", "read_log", "read_logs", "scan_log", "write_log"),
     "formats.obp": ("read_obp",),
+    "formats.propensities": ("write_propensities",),
     "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
     "logs.log": ("BanditLog",),
@@ -91,6 +99,7 @@ _HOMES = {
         "SuffixImitation",
         "TrackingObserver",
     ),
+    "observers.groups": ("Groups", "fit_groups"),
     "observers.tracking": ("TS", "UCB", "Lapse", "Softmax"),
     "report.log_page": ("report_page", "write_report"),
     "simulation.environment": ("Environment",),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from html import escape
+from html import unescape
 
 
 def test_table_and_page(run, tmp_path):
@@ -15,7 +15,7 @@ def test_table_and_page(run, tmp_path):
     assert html.count("<svg") == 3
     assert "rule N^0.9" in html
     for words in re.search(r"from its picks alone:\n(.*\n)(.*\n)\n", ran.out).groups():
-        assert escape(words.strip()) in html
+        assert words.strip() in unescape(html)
     shown = re.search(r"rule N\^0\.9 +\d+ +(0\.\d+)", ran.out)[1]
     assert shown in html
 

@@ -39,7 +39,7 @@ def test_says_the_verdict_first(run, path, log):
     ran = run("diagnose", path)
     assert ran.code == 0, ran.err
     found = diagnose(read_log(path))
-    assert found.verdict == "settled"
+    assert found.verdict == "stable"
     assert ran.out.splitlines()[0] == found.sentence
     assert repr(found) in ran.out
     assert repr(log) in ran.out
@@ -49,7 +49,7 @@ def test_says_the_verdict_first(run, path, log):
 def test_json(run, path):
     document = json.loads(run("diagnose", path, "--bins", "5", "--level", "0.9", "--json").out)
     found = diagnose(read_log(path), 5, level=0.9)
-    assert document["verdict"] == "settled"
+    assert document["verdict"] == "stable"
     assert document["settled"]["round"] == found.settled.round
     assert len(document["bins"]) == 5
     assert document["level"] == 0.9
@@ -59,12 +59,13 @@ def test_each_learner_apart(run, shops):
     columns = ("--round", "visit", "--chosen", "bought", "--by", "shop")
     ran = run("diagnose", shops, *columns)
     assert ran.code == 0, ran.err
-    assert ran.out.startswith("shop north: Settled from the start")
+    assert "2 groups by shop: 1 stable, 1 no preference\n" in ran.out
+    assert "\nshop north: What it values is stable from the start" in ran.out
     assert "\nshop south: No preference found" in ran.out
     found = json.loads(run("diagnose", shops, *columns, "--json").out)
     assert {name: one["verdict"] for name, one in found["diagnoses"].items()} == {
-        "north": "settled",
-        "south": "no preference found",
+        "north": "stable",
+        "south": "no preference",
     }
     assert found["by"] == "shop"
 
@@ -74,3 +75,24 @@ def test_bad_input(refused, path, shops, tmp_path):
     assert "'--bins': 1 is not in the range" in refused("diagnose", path, "--bins", "1")
     assert "level" in refused("diagnose", path, "--level", "95")
     assert "town" in refused("diagnose", shops, "--round", "visit", "--chosen", "bought", "--by", "town")
+
+
+def test_alerts(run, refused, path):
+    found = diagnose(read_log(path))
+    quiet = run("diagnose", path, "--alert", "changed", "--alert", "exploration>99%")
+    assert quiet.code == 0
+    assert "alert" not in quiet.err
+    limit = f"exploration > {found.exploration.share / 2}"
+    loud = run("diagnose", path, "--alert", "stable", "--alert", limit, "--json")
+    assert loud.code == 3
+    assert loud.err.splitlines() == ["alert: stable", f"alert: {limit}"]
+    assert json.loads(loud.out)["alerts"] == ["stable", limit]
+    for wrong in ("drifting", "exploration>", "exploration=0.2", "exploration>1.2.3"):
+        assert f"--alert {wrong}" in refused("diagnose", path, "--alert", wrong)
+
+
+def test_both_answers_are_in_json(run, path):
+    document = json.loads(run("diagnose", path, "--json").out)
+    assert document["verdict"] == document["values"]["state"] == "stable"
+    assert set(document["values"]) == {"state", "since", "changed_at"}
+    assert set(document["exploration"]) == {"share", "low", "high", "trend"}

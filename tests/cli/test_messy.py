@@ -53,8 +53,10 @@ def test_warnings_and_assumptions_name_them_too(run, csv, tmp_path):
 
 def test_by_on_a_command_for_one_learner_says_where_it_is_known(refused, csv):
     path = csv("round,chosen,price", "1,1,2", "1,0,3")
-    for command in ("fit", "track", "compare"):
-        assert "onlooker report LOG --by COLUMN, or read_logs in Python" in refused(command, path, "--by", "shop")
+    for command in ("compare",):
+        assert "fit, track, diagnose, report and propensities have --by COLUMN" in refused(
+            command, path, "--by", "shop"
+        )
 
 
 def test_learners_that_share_round_ids_are_sent_to_by(refused, csv):

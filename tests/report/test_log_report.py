@@ -99,15 +99,15 @@ def test_the_verdict_comes_first_and_the_sections_follow(page, html, log):
     assert page.title == "What the learner behind visits.csv values"
     assert [section.title for section in page.sections] == [
         "What the learner values",
-        "Whether and when it settled",
+        "Whether and since when it is stable",
         "Agreement over time",
         "How much of the beginning to discard",
-        "How it explores, and where its estimate went",
+        "Where its weights went",
         "How to use the policy",
         "Where this comes from",
         "Terms",
     ]
-    assert html.index("Settled since about round") < html.index("<section")
+    assert html.index("stable since about round") < html.index("<section")
     assert html.count("<svg") == html.count("<figcaption>") == html.count("<summary>The numbers</summary>") == 7
 
 
@@ -117,15 +117,41 @@ def test_the_fit_is_that_of_the_automatic_burn_in(found, log):
     assert found.curve.start == HeldOut().start(log) == told.burn_in
 
 
-def test_weights_are_sorted_by_size_in_the_chart_and_in_the_table(page, found):
+def test_weights_are_sorted_by_their_effect_in_the_chart_and_in_the_table(page, found):
     values = page.sections[0]
     (chart,) = values.charts
     sizes = np.abs(chart.estimates)
     assert (sizes[:-1] >= sizes[1:]).all()
-    known = {c.name: c for c in found.summary.coefficients}
+    known = {c.name: (c, d) for c, d in zip(found.summary.coefficients, found.differences.tolist(), strict=True)}
     for name, estimate, low, high in chart.rows()[1]:
-        assert (known[name].estimate, known[name].low, known[name].high) == (estimate, low, high)
+        c, difference = known[name]
+        assert (estimate, low, high) == (c.estimate * difference, c.low * difference, c.high * difference)
     assert [row[0] for row in values.table.rows] == list(chart.names)
+    assert [row[2] for row in values.table.rows] == [known[name][0].estimate for name in chart.names]
+
+
+def test_the_scale_of_a_feature_does_not_change_its_place():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3, 3))
+    chosen = (X @ [0.5, 3.0, 1.0] + rng.gumbel(size=(400, 3))).argmax(axis=1)
+    for scale in ([1, 1, 1], [0.01, 100, 1]):
+        log = BanditLog.from_dense(X * scale, chosen)
+        assert report_page(log).sections[0].charts[0].names == ("x1", "x2", "x0")
+
+
+def test_weights_of_every_arm_are_a_coloured_table():
+    rng = np.random.default_rng(0)
+    contexts = rng.normal(size=(400, 2))
+    arms = np.array(["tea", "milk", "water"])[
+        (contexts @ rng.normal(size=(2, 3)) + rng.gumbel(size=(400, 3))).argmax(1)
+    ]
+    log = BanditLog.from_contexts(contexts, arms, feature_names=["age", "hour"])
+    found = analyse(log)
+    page = page_of({"": found}, Source())
+    heat = page.sections[0].charts[0]
+    assert (heat.names, heat.columns) == (("milk", "tea", "water"), ("age", "hour"))
+    np.testing.assert_array_equal(heat.values.ravel(), found.policy.theta)
+    assert "<image" not in render(page)
 
 
 def test_many_features_are_all_in_the_table_but_not_all_in_the_chart():
@@ -136,7 +162,7 @@ def test_many_features_are_all_in_the_table_but_not_all_in_the_chart():
     assert len(values.table.rows) == DRAWN + 5
     assert values.table.rows[0][0] == "x0"
     assert values.folded
-    assert f"the {DRAWN} largest of {DRAWN + 5} weights" in values.text
+    assert f"the {DRAWN} largest of {DRAWN + 5} effects" in values.text
 
 
 def test_agreement_over_time_is_the_policys_own(found, log):
@@ -173,7 +199,7 @@ def test_weights_of_a_learner_that_changed_are_called_mixed():
     scores = np.where(np.arange(2000)[:, None] < 1000, X[:, :, 0], X[:, :, 1])
     noisy = scores + 0.5 * np.random.default_rng(1).gumbel(size=scores.shape)
     found = analyse(BanditLog.from_dense(X, chosen=noisy.argmax(axis=1)))
-    assert found.diagnosis.verdict == "drifting"
+    assert found.diagnosis.verdict == "changed"
     mixed = [text for text in found.warnings if text.startswith("the weights mix two policies")]
     assert len(mixed) == (found.summary.burn_in < found.diagnosis.changed.round)
 
@@ -190,7 +216,7 @@ def test_a_log_that_ends_in_arms_alike_has_a_page():
     X = np.random.default_rng(0).normal(size=(2000, 5, 3))
     X[1500:] = 0
     page = report_page(BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0, -1.0]).argmax(axis=1)))
-    assert page.lead.startswith("Settled from the start")
+    assert page.lead.startswith("What it values is stable from the start")
     assert any("arms with the same features" in warning for warning in page.warnings)
     assert "inf" not in re.findall(r"[a-z]+", Elements(render(page)).text.lower())
 
@@ -200,7 +226,7 @@ def test_p_values_are_given_as_bounds_and_the_two_rounds_apart(page):
     assert table["picks are uniform throughout"] == "< 1e-100"
     assert table["the final policy fits early rounds as well as late ones"] == "<= 0.001"
     settled, tracked = ({mark.label for chart in page.sections[i].charts for mark in chart.marks} for i in (1, 4))
-    assert settled == {"settled"}
+    assert settled == {"stable"}
     assert tracked <= {"estimate stable"}
     assert "is stable" in page.sections[1].text
 
@@ -261,7 +287,7 @@ def test_every_file_behind_a_log_is_named(data_folder, tmp_path):
     assert {path.name for path in open_log(folder / "women.csv.gz", {}).files} == {"item_context.csv", "women.csv.gz"}
     plain = tmp_path / "log.csv"
     plain.write_text("round,chosen,x\n1,1,2\n1,0,3\n")
-    assert open_log(plain, {}).files == [plain]
+    assert list(open_log(plain, {}).files) == [plain]
 
 
 def test_the_lines_to_copy_run(page, log, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import click
 from onlooker.base.errors import OnlookerError, OnlookerWarning
 from onlooker.base.files import advice_on
 from onlooker.base.memory_limit import is_memory_error, memory_error_words
-from onlooker.base.text import one_line, shown
+from onlooker.base.text import one_line, shown, without_secrets
 from onlooker.base.version import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.completion import completion
@@ -22,6 +22,8 @@ from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
 from onlooker.cli.opening import in_flags
+from onlooker.cli.options import with_bare_cross
+from onlooker.cli.propensities import propensities
 from onlooker.cli.report import report
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.simulate import simulate
@@ -33,6 +35,12 @@ BAD_INPUT, FAULT = 2, 1
 class InOrder(click.Group):
     """Lists its commands in the order in which they were added."""
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, with `--cross` as it is meant where no value follows."""
+        return super().resolve_command(ctx, with_bare_cross(args))
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's own signature
         """Names, as added."""
         return list(self.commands)
@@ -41,7 +49,8 @@ class InOrder(click.Group):
 @click.group(
     cls=InOrder,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Terms are explained in docs/glossary.md.",
+    epilog="LOG is a file, several, a folder, a pattern in quotes, - for the standard input, or the address of a store "
+    "or database: docs/places.md. Terms are explained in docs/glossary.md.",
 )
 @click.version_option(__version__, prog_name="onlooker")
 def commands() -> None:
@@ -51,7 +60,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, diagnose, fit, track, report, compare, convert, simulate, reproduce, completion):
+for command in (demo, diagnose, fit, track, report, propensities, compare, convert, simulate, reproduce, completion):
     commands.add_command(command)
 
 
@@ -97,7 +106,7 @@ def _unexpected(error: Exception) -> tuple[str, int]:
 
 def _show_warning(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
     """A warning is one line, like an error, and said once: some files are read twice."""
-    line = f"warning: {in_flags(str(message))}"
+    line = f"warning: {without_secrets(in_flags(str(message)))}"
     if line not in said:
         said.add(line)
         say(line, err=True)
@@ -106,13 +115,12 @@ def _show_warning(said: set[str], message: Warning | str, *_: object, **__: obje
 def _advice(error: click.ClickException) -> str:
     """Where to read on after a mistyped line."""
     if isinstance(error, click.NoSuchOption) and error.option_name == "--by":
-        ways = "onlooker diagnose LOG --by COLUMN, onlooker report LOG --by COLUMN, or read_logs in Python"
-        return f" Several learners in one file: {ways}."
+        return " Several learners in one file: fit, track, diagnose, report and propensities have --by COLUMN."
     if isinstance(error, click.UsageError):
         return f" See {error.ctx.command_path if error.ctx else 'onlooker'} --help"
     return ""
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> None:
-    say(f"onlooker: {message}", err=True)
+    say(f"onlooker: {without_secrets(message)}", err=True)
     sys.exit(code)

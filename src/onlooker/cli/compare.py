@@ -21,7 +21,7 @@ from onlooker.cli.console import (
     write_charts,
 )
 from onlooker.cli.opening import open_log, print_assumptions
-from onlooker.cli.options import FILE, method_names
+from onlooker.cli.options import FILE, log_argument, method_names
 
 if TYPE_CHECKING:
     from onlooker.evaluation.comparison import Comparison
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Compare observers on LOG or on a simulated log.")
-@click.argument("log", required=False, type=FILE)
+@log_argument(metavar="[LOG]...", required=False)
 @click.option(
     "--observer",
     "names",
@@ -66,8 +66,9 @@ def compare(
 ) -> None:
     """Run the observers on LOG, or on a simulated log where the truth is known.
 
-    By default all fast observers run, which takes seconds: naive, rule, auto (suffix imitation), tracking, ibcb,
-    ibcb-logit, blocks, change-point and ranked. The slow ones are zero-one, bayesian and nonparametric.
+    By default all fast observers run, which takes seconds: naive, rule, auto (suffix imitation), tracking, dynamic,
+    ibcb, ibcb-logit, blocks, change-point and ranked. The slow ones are zero-one, bayesian and nonparametric. How well
+    each fast one predicts every pick from those before it needs no truth: "share ahead", from 0% for random guessing.
 
     Examples: onlooker compare log.parquet; onlooker compare --learner lints --rounds 5000 --seed 3;
     onlooker compare --observer auto --observer ibcb --out table.csv --chart chart.png
@@ -89,13 +90,22 @@ def compare(
         what = f"{log}: {rounds!r}"
         check_room(rounds, FITTING)
         with progress_bar("observing") as progress:
-            found = comparison.compare(rounds, observers, memory=True, progress=progress)
+            found = comparison.compare(rounds, observers, memory=True, ahead=_quick(methods), progress=progress)
     else:
         player = options.make_learner(learner, settings)
         environment = Environment(n_features, n_arms, noise, seed=seed)
         assumed = []
         what = f"{player!r} for {n_rounds} rounds, seed {seed}: {n_features} features, {n_arms} arms"
-        played = study(environment, player, n_rounds, seed, observers=observers, memory=True, watch=progress_bar)
+        played = study(
+            environment,
+            player,
+            n_rounds,
+            seed,
+            observers=observers,
+            memory=True,
+            ahead=_quick(methods),
+            watch=progress_bar,
+        )
         found = played.comparison
     _write(found, out, chart, simulated=log is None)
     if as_json:
@@ -116,6 +126,11 @@ def _methods(names: tuple[str, ...], *, everything: bool) -> tuple[Method, ...]:
     if names:
         return find_methods(names)
     return tuple(method for method in METHODS if method.quick or everything)
+
+
+def _quick(methods: tuple[Method, ...]) -> list[str]:
+    """Those whose share one step ahead is measured: it takes several fits."""
+    return [method.title for method in methods if method.quick]
 
 
 def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: bool) -> None:

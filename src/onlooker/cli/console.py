@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import math
 import os
 import shutil
@@ -19,6 +18,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import check_replaceable
 from onlooker.base.text import json_text, safe, shown
 from onlooker.base.threads import preparation
+from onlooker.cli.options import LogName
 
 if TYPE_CHECKING:
     from onlooker.base.types import Progress
@@ -165,6 +165,8 @@ agreement: with the learner's own picks over the last tenth of the log, which th
 What the learner should have learned is not known, so errors cannot be given."""
 
 
+_AHEAD = """share ahead: how much of what random guessing leaves open about a pick is known from the picks before it.
+100% is certainty, which nobody who watches a learner that explores can reach. It needs no truth."""
 _MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself."
 
 
@@ -172,6 +174,8 @@ def print_comparison(found: Comparison) -> None:
     """Print the table, what its columns mean, and what the observers said of their answers."""
     known = any(row.direction_error is not None for row in found.rows)
     say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
+    if any(row.share is not None for row in found.rows):
+        say(_AHEAD)
     if any(row.peak_mb is not None for row in found.rows):
         say(_MEMORY)
     _print_warnings(found.rows)
@@ -221,8 +225,12 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *,
 
 
 def _files(log: str) -> list[str]:
-    """The files that a path or a pattern stands for, as far as they exist."""
-    return [log] if Path(log).exists() else glob.glob(log)  # noqa: PTH207  a pattern may be absolute
+    """The files that a log consists of, as far as they are here."""
+    from onlooker.formats.paths import matching
+
+    names = log.given if isinstance(log, LogName) else [log]
+    found = [[name] if Path(name).is_file() else [str(path) for path in matching(name)] for name in names]
+    return [file for files in found for file in files]
 
 
 def write_charts(charts: Sequence[AnyChart], path: str) -> None:

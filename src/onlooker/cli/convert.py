@@ -10,7 +10,7 @@ import click
 from onlooker.cli import options
 from onlooker.cli.console import check_target, print_json, say
 from onlooker.cli.opening import open_log, open_scan, print_assumptions
-from onlooker.cli.options import FILE
+from onlooker.cli.options import FILE, log_argument
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Write a log in another format.")
-@click.argument("source", metavar="IN", type=FILE)
+@log_argument("source", metavar="IN...")
 @click.argument("target", metavar="OUT", type=FILE)
 @click.option("--long", "as_long", is_flag=True, help="Parquet with one row per offered arm instead of one per round.")
 @click.option("--arms", metavar="COLUMN", help="Lists of the arms' features, in a table of one row per round.")
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def convert(source: str, target: str, as_long: bool, memory_limit: str | None, as_json: bool, **columns: Any) -> None:
     """Write the log IN to OUT, whose suffix says how.
 
-    IN may be a pattern such as "logs/*.csv", in quotes. A file larger than memory is converted a part at a time, unless
-    --order-by has to sort it first.
+    IN may be several files, a folder, a pattern such as "logs/*.csv" in quotes, a store, a database or - for the
+    standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first.
 
     Example: onlooker convert trips.csv log.parquet --round trip --chosen taken
     """

@@ -1,25 +1,33 @@
-"""`onlooker diagnose`: whether and since when the learner behind a log has settled."""
+"""`onlooker diagnose`: what the learner behind a log values over time, and how it picks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
-from onlooker.cli import options
+from onlooker.cli import groups, options
+from onlooker.cli.alerts import ALERT, alerts_met, check_alerts
 from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_logs, open_scan, print_assumptions
-from onlooker.cli.options import FILE, LEVEL
+from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
+from onlooker.cli.options import LEVEL, log_argument
 
 if TYPE_CHECKING:
-    from onlooker.formats import LogScan
-    from onlooker.logs.log import BanditLog
+    from onlooker.diagnosis import Diagnosis
 
 
-@click.command(short_help="Test whether the learner behind LOG has settled, and when.")
-@click.argument("log", type=FILE)
+IN_WORDS = 12
+"""Learners up to which each is also described in words."""
+
+
+@click.command(short_help="Test what the learner behind LOG values over time, and how it picks.")
+@log_argument()
 @click.option(
     "--bins",
     default=10,
@@ -28,43 +36,111 @@ if TYPE_CHECKING:
     help="Number of equal parts of the log to compare.",
 )
 @click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
-@click.option("--by", metavar="COLUMN", help="Column that names the learner or restart; each is diagnosed separately.")
+@groups.by
+@groups.workers
+@click.option(
+    "--alert",
+    "alerts",
+    multiple=True,
+    metavar="CONDITION",
+    help="Exit 3 if CONDITION holds: changed, moving, stable, no-preference, not-enough-evidence, or exploration>0.2. "
+    "May be repeated.",
+)
 @options.memory_limit
 @options.column_options
 @options.as_json
 def diagnose(
-    log: str, bins: int, level: float, by: str | None, memory_limit: str | None, as_json: bool, **columns: Any
+    log: str,
+    bins: int,
+    level: float,
+    by: str | None,
+    workers: int | None,
+    alerts: tuple[str, ...],
+    memory_limit: str | None,
+    as_json: bool,
+    **columns: Any,
 ) -> None:
-    """Test whether the learner behind LOG has settled, and since when, or explores, drifts or picks at random.
+    """Say whether what the learner behind LOG values is stable, moves or changed, and how often it explores.
 
-    Examples: onlooker diagnose log.parquet; onlooker diagnose log.csv --by shop --order-by time
+    Examples: onlooker diagnose log.parquet; onlooker diagnose log.csv --by shop --order-by time;
+    onlooker diagnose log.parquet --alert changed --alert 'exploration>0.2'
     """
     from onlooker import diagnosis
 
-    logs: Mapping[str, BanditLog | LogScan]
-    if memory_limit is None:
-        opened = open_logs(log, by, columns)
-        logs, assumed = opened.log, opened.assumed
-    elif by is None:
-        scanned = open_scan(log, columns, memory_limit)
-        logs, assumed = {"": scanned.log}, scanned.assumed
+    check_alerts(alerts)
+    failed: dict[str, str] = {}
+    work = partial(diagnosis.diagnose, bins=bins, level=level)
+    if by is None:
+        opened = open_log(log, columns) if memory_limit is None else open_scan(log, columns, memory_limit)
+        with progress_bar("diagnosing"):
+            found = {"": work(opened.log)}
+        assumed = opened.assumed
     else:
-        raise InputError(f"--memory-limit {memory_limit}: --by sorts the whole file, so give one of the two")
-    found = {}
-    with progress_bar("diagnosing") as progress:
-        for name, rounds in logs.items():
-            found[name] = diagnosis.diagnose(rounds, bins, level=level)
-            if progress is not None:
-                progress(len(found), len(logs))
-    if as_json and by is None:
-        print_json({"log": log, "assumed": assumed, **found[""].to_dict()})
-        return
+        groups.refuse(by, memory_limit=memory_limit)
+        several = open_logs(log, by, columns)
+        tried, assumed = groups.for_each("diagnosing", work, several.log, workers), several.assumed
+        found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
+        failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
+    met = {name: alerts_met(one, alerts) for name, one in found.items()}
     if as_json:
-        diagnoses = {name: one.to_dict() for name, one in found.items()}
-        print_json({"log": log, "by": by, "assumed": assumed, "diagnoses": diagnoses})
-        return
-    for name, one in found.items():
-        say(f"{one!r}\n" if by is None else f"{by} {name}: {one!r}\n")
-    for name, rounds in logs.items():
-        say(f"{log}: {rounds!r}" if by is None else f"{log}, {by} {name}: {rounds!r}")
-    print_assumptions(assumed)
+        _print_json(log, by, assumed, found, met, failed)
+    elif by is None:
+        say(f"{found['']!r}\n")
+        say(f"{log}: {opened.log!r}")
+        print_assumptions(assumed)
+    else:
+        _print_groups(log, by, assumed, found, failed)
+    for name, conditions in met.items():
+        for condition in conditions:
+            say(f"alert: {condition}" if by is None else f"alert: {by} {name}: {condition}", err=True)
+    if any(met.values()):
+        sys.exit(ALERT)
+
+
+def _print_json(
+    log: str,
+    by: str | None,
+    assumed: Sequence[str],
+    found: Mapping[str, Diagnosis],
+    met: Mapping[str, list[str]],
+    failed: Mapping[str, str],
+) -> None:
+    documents = {name: {**one.to_dict(), "alerts": met[name]} for name, one in found.items()}
+    if by is None:
+        print_json({"log": log, "assumed": assumed, **documents[""]})
+    else:
+        print_json({"log": log, "by": by, "assumed": assumed, "diagnoses": documents, "failed": dict(failed)})
+
+
+def _print_groups(
+    log: str, by: str, assumed: Sequence[str], found: Mapping[str, Diagnosis], failed: Mapping[str, str]
+) -> None:
+    """How many learners are in which state, and a line for each; those that moved or changed come first."""
+    counts = Counter(one.verdict for one in found.values())
+    states = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    say(f"{log}: {counted(len(found), 'group')} by {by}: {states}")
+    print_assumptions(list(assumed))
+    order = {"changed": 0, "moving": 1}
+    rows = {
+        name: [
+            one.verdict,
+            str(one.n_rounds),
+            "-" if one.values.since is None else str(one.values.since),
+            _share(one),
+        ]
+        for name, one in sorted(found.items(), key=lambda pair: order.get(pair[1].verdict, 2))
+    }
+    headings = ["values", "rounds", "since round", "exploratory picks"]
+    groups.print_table(by, headings, rows, "--json prints all of them")
+    for name, one in found.items() if len(found) <= IN_WORDS else ():
+        say(f"{by} {name}: {one.sentence}")
+    groups.print_failed(by, failed)
+
+
+def _share(one: Diagnosis) -> str:
+    """The share of exploratory picks with its interval."""
+    found = one.exploration
+    if found.share is None:
+        return "-"
+    between = "" if found.low is None or found.high is None else f" ({found.low:.0%} to {found.high:.0%})"
+    return f"{found.share:.0%}{between}"

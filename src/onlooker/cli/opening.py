@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-import glob
+import ast
 import re
 import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
 from onlooker.cli.console import say
-from onlooker.cli.options import check_engine
+from onlooker.cli.options import ALL_PRODUCTS, LogName, check_engine
 
 if TYPE_CHECKING:
     from onlooker.clusters import RayParts
     from onlooker.formats import LogScan
     from onlooker.formats.opening import Opened
+    from onlooker.formats.places import Place
     from onlooker.logs.log import BanditLog
     from onlooker.logs.policy import LinearPolicy
 
 FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
-_WHERE = {"by": " of `onlooker diagnose` or `report`"}
-"""Options that not all commands have."""
-_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories")
-_OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal")
+_ROUNDS = ("context", "offered", "items", "slate", "wide", "candidates")
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", *_ROUNDS)
+_OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal", "sql")
 _QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
 _NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
 _BOTH = re.compile(rf"(?<=options )'({'|'.join(_OPTIONS)})' and '({'|'.join(_OPTIONS)})'")
+_CALL = re.compile(r"read_log\(\.\.\., context=\[(.*?)(, \.\.\.)?\], arm=('[^']*'|\"[^\"]*\")\)")
 _TAKEN = re.compile(r"(?<=: it takes )[\w, ]+$")
 _PASSED = {
+    "option 'cross' is True, but": "--cross stands alone, but",
+    "pass pairs such as ('age', 'price')": "pass them as --cross age:price",
     "pass cross=True": "pass --cross",
+    ": pass True or False": ": pass it alone, without columns",
     "cross=True": "--cross",
     "features=[...]": "--feature",
     "memory_limit is": "--memory-limit is",
     "loss 'zero_one'": "--loss zero_one",
     "loss='softmax'": "--loss softmax",
+    "pass sql='SELECT ...', or sql='name' of a table": "add --sql 'SELECT ...', or --sql with the name of a table",
     "pass decimal=','": "pass --decimal ,",
     "pass decimal='.'": "pass --decimal .",
     "repeated='follow'": "--repeated follow",
@@ -51,9 +53,8 @@ def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
     """Read a log with the column options that were given."""
     from onlooker.formats import opening
 
-    _check_one(path)
     with _left_out() as left_out:
-        found = opening.open_log(path, given(columns))
+        found = opening.open_log(located(path, columns), asked(columns))
     found.assumed.extend(left_out)
     return found
 
@@ -65,9 +66,8 @@ def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict
     if by is None:
         one = open_log(path, columns)
         return opening.Opened({"": one.log}, one.format, one.assumed, one.files)
-    _check_one(path)
     with _left_out() as left_out:
-        found = opening.open_logs(path, by, given(columns))
+        found = opening.open_logs(located(path, columns), by, asked(columns))
     found.assumed.extend(left_out)
     return found
 
@@ -77,7 +77,7 @@ def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = Non
     from onlooker.formats import opening
 
     with _left_out() as left_out:
-        found = opening.open_scan(path, given(columns), memory_limit=memory_limit)
+        found = opening.open_scan(located(path, columns), asked(columns), memory_limit=memory_limit)
     found.assumed.extend(left_out)
     return found
 
@@ -101,14 +101,20 @@ def opened(
         yield parts, scan.assumed
 
 
-def _check_one(path: str) -> None:
-    """Refuse a pattern where one file is read, and say where several are."""
-    if Path(path).exists() or not glob.has_magic(path):
-        return
-    takes = {parameter.name for parameter in click.get_current_context().command.params}
-    ways = ["add --memory-limit 2GB to go through its files one after the other"] if "memory_limit" in takes else []
-    ways.append(f"make one file of them: onlooker convert {shlex.quote(path)} log.parquet")
-    raise InputError(f"{path}: is a pattern, but one file is read here: {', or '.join(ways)}")
+def located(log: str, columns: dict[str, Any]) -> Place:
+    """Where a log is; what is elsewhere is copied once in a command."""
+    from onlooker.formats.opening import locate
+
+    name = log if isinstance(log, LogName) else LogName.of([log])
+    if name.place is None:
+        name.place, _ = locate(name.source, given(columns))
+    place: Place = name.place
+    return place
+
+
+def asked(columns: dict[str, Any]) -> dict[str, Any]:
+    """The options that say what the rows of a log mean, not which they are."""
+    return {name: value for name, value in given(columns).items() if name != "sql"}
 
 
 def given(columns: dict[str, Any]) -> dict[str, Any]:
@@ -117,6 +123,10 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
     for name, value in columns.items():
         if value or (name == "position" and value is not None):
             found[name] = list(value) if isinstance(value, tuple) else value
+    if ALL_PRODUCTS in found.get("cross", ()):
+        if len(found["cross"]) > 1:
+            raise InputError("--cross: give pairs of columns, or none to have all products, not both")
+        found["cross"] = True
     if isinstance(found.get("like"), str):
         from onlooker.logs.policy import LinearPolicy
 
@@ -127,14 +137,17 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
 def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
     """Have a log encoded as those before it were, in place of options that say so again; what these say in vain."""
     from onlooker.formats.opening import find_format
-    from onlooker.formats.text_lines import LogFile
     from onlooker.logs.categories import Encoding, Growing
 
-    files = [path] if Path(path).exists() else sorted(glob.glob(path))  # noqa: PTH207  a pattern may be absolute
-    if columns["like"] is not None or policy.feature_names is None or not files:
+    if columns["like"] is not None or policy.feature_names is None:
         return []
-    if "like" not in find_format(LogFile(Path(files[0]))).takes:
+    if policy.crossing is not None:
+        columns |= {"like": policy, "categories": (), "features": ()} if policy.crossing.named else {}
         return []
+    place = located(path, columns)
+    with place.said():
+        if "like" not in find_format(place.files[0]).takes:
+            return []
     kept = Encoding.of(policy).columns
     named = [*(columns["features"] or ()), *(columns["categories"] or ())]
     absent = [name for name in kept if name not in named]
@@ -178,6 +191,13 @@ def flag(option: str) -> str:
     return FLAGS.get(option, f"--{option.replace('_', '-')}")
 
 
+def _as_options(call: re.Match[str]) -> str:
+    """A call of `read_log` in a message, in the words of the command line."""
+    context, arm = ast.literal_eval(f"[{call[1]}]"), ast.literal_eval(call[3])
+    words = [word for column in context for word in ("--context", column)]
+    return f"add {shlex.join(words)}{' ...' if call[2] else ''} {shlex.join(['--arm', arm])}"
+
+
 def in_flags(text: str) -> str:
     """Name the options in a message as the command line does.
 
@@ -187,10 +207,13 @@ def in_flags(text: str) -> str:
     "the table has no column 'trip': name it as --round"
     >>> in_flags("VW text has no option 'round': it takes features, cross, like")
     'VW text has no option --round: it takes --feature, --cross, --like'
+    >>> in_flags("if a row is a round: read_log(..., context=['age', 'hour'], arm='action')")
+    'if a row is a round: add --context age --context hour --arm action'
     """
+    text = _CALL.sub(_as_options, text)
     for python, typed in _PASSED.items():
         text = text.replace(python, typed)
-    text = _QUOTED.sub(lambda found: flag(found[1]) + _WHERE.get(found[1], ""), text)
+    text = _QUOTED.sub(lambda found: flag(found[1]), text)
     text = _NAMED.sub(lambda found: flag(found[1]), text)
     text = _BOTH.sub(lambda found: f"{flag(found[1])} and {flag(found[2])}", text)
     return _TAKEN.sub(lambda found: ", ".join(flag(name) for name in found[0].split(", ")), text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +13,7 @@ from onlooker.base.checks import did_you_mean
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import as_bytes, memory_limited
+from onlooker.base.text import by_number, redacted
 
 if TYPE_CHECKING:
     from onlooker.simulation.ridge import RidgeLearner
@@ -34,6 +36,52 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{number} is not a finite number.", param, ctx)
         return number
+
+
+class LogName(str):  # noqa: SLOT000  it carries what it stands for
+    """What a command was given as its log, as it may be printed: nothing secret is in it.
+
+    Examples
+    --------
+    >>> log = LogName.of(["day1.csv", "day10.csv", "day2.csv"])
+    >>> log, log.given
+    ('day1.csv to day10.csv, 3 files', ['day1.csv', 'day2.csv', 'day10.csv'])
+    >>> LogName.of(["postgresql://bob:hush@host/shop"])
+    'postgresql://***@host/shop'
+    """
+
+    given: list[str]
+    """Files, folders, patterns or addresses, in order."""
+    place: Any
+    """Where the log was found, once it was looked for."""
+
+    @classmethod
+    def of(cls, given: Sequence[str]) -> LogName:
+        """Files in the order of a shell, by letters, are taken by number: day 2 before day 10."""
+        ordered = sorted(given, key=by_number) if list(given) == sorted(given) else list(given)
+        shown = [redacted(one) for one in ordered]
+        name = cls(shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}, {len(shown)} files")
+        name.given, name.place = ordered, None
+        return name
+
+    @property
+    def source(self) -> str | list[str]:
+        """What `read_log` takes."""
+        return self.given[0] if len(self.given) == 1 else self.given
+
+    @property
+    def words(self) -> list[str]:
+        """What was given, as it may be printed."""
+        return [redacted(one) for one in self.given]
+
+
+def _as_log(_context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> LogName | None:
+    return LogName.of(given) if given else None
+
+
+def log_argument(name: str = "log", *, metavar: str = "LOG...", required: bool = True) -> Callable[[Command], Command]:
+    """The log that a command works on: one file or several, or another place."""
+    return click.argument(name, type=FILE, nargs=-1, required=required, metavar=metavar, callback=_as_log)
 
 
 LEVEL = Number(0, 1, min_open=True, max_open=True)
@@ -72,6 +120,27 @@ LEARNERS = {
 }
 """Names on the command line, and the classes behind them."""
 
+ALL_PRODUCTS = "*"
+"""What `--cross` stands for without a pair of columns."""
+_PAIR = re.compile(r"[^/\\]*:[^/\\]*")
+"""Columns to multiply; a path or an address has slashes."""
+
+
+def with_bare_cross(arguments: list[str]) -> list[str]:
+    """The same arguments with `--cross=*` for a `--cross` that no pair of columns follows, but a file or nothing.
+
+    Examples
+    --------
+    >>> with_bare_cross(["--cross", "log.vw", "--cross", "age:price"])
+    ['--cross=*', 'log.vw', '--cross', 'age:price']
+    """
+    after = [*arguments[1:], ""]
+    return [
+        f"--cross={ALL_PRODUCTS}" if one == "--cross" and not _PAIR.fullmatch(following) else one
+        for one, following in zip(arguments, after, strict=True)
+    ]
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
 
 
@@ -86,7 +155,7 @@ memory_limit = click.option(
     "--memory-limit",
     metavar="SIZE",
     callback=_hold,
-    help="Peak memory, as in 800MB. LOG is scanned in parts, not loaded, and may be a pattern such as 'day*.parquet'.",
+    help="Peak memory, as in 800MB. LOG is scanned in parts, not loaded.",
 )
 held_to = click.option(
     "--memory-limit",
@@ -136,16 +205,25 @@ def simulation_options(command: Command) -> Command:
 
 
 def column_options(command: Command) -> Command:
-    """Which columns of a log file mean what."""
+    """Which columns of a log mean what, and which rows of a database are the log."""
     for option in (
+        click.option("--sql", metavar="QUERY", help="Rows of a database: SELECT ..., or the name of a table."),
         click.option(
             "--like", type=FILE, metavar="POLICY.json", help="Encode LOG like the log this policy was fitted to."
         ),
         click.option(
             "--cross",
-            is_flag=True,
-            help="Add the products of context and arm features (VW, R6A, OBP).",
+            multiple=True,
+            is_flag=False,
+            flag_value=ALL_PRODUCTS,
+            metavar="[A:B]",
+            help="Add the products of two columns; repeat for more. Alone: of context and arm features (VW, R6A, OBP).",
         ),
+        click.option("--slate", metavar="COLUMN", help="Position of a pick, where a round has several."),
+        click.option(
+            "--wide", metavar="PATTERN", help="Columns of arms in a row per round, as in 'arm{arm}_{feature}'."
+        ),
+        click.option("--candidates", metavar="COLUMN", help="Lists of the offered arms, in a row per round."),
         click.option("--decimal", type=OneOf([".", ","]), help="Decimal mark of a CSV file.  [default: .]"),
         click.option("--position", type=int, help="Keep only this position of the page (Open Bandit Dataset, OBP)."),
         click.option("--order-by", metavar="COLUMN", help="Time of a round; by default rounds are in file order."),
@@ -157,7 +235,15 @@ def column_options(command: Command) -> Command:
             help="A category, even if it holds numbers; repeat for more.",
         ),
         click.option("--feature", "features", multiple=True, metavar="COLUMN", help="A feature; repeat for more."),
-        click.option("--arm", metavar="COLUMN", help="Name of an arm."),
+        click.option("--items", type=FILE, metavar="FILE", help="Table of the arms' features by id, for --context."),
+        click.option("--offered", metavar="COLUMN", help="Ids of the arms on offer, where a row is a round."),
+        click.option(
+            "--context",
+            multiple=True,
+            metavar="COLUMN",
+            help="Describes a round, where a row is a round (1: ones); repeat for more.",
+        ),
+        click.option("--arm", metavar="COLUMN", help="Id of an arm; of the picked arm, where a row is a round."),
         click.option("--chosen", metavar="COLUMN", help="1 for the arm that was picked, else 0."),
         click.option("--round", metavar="COLUMN", help="Id of a round."),
     ):

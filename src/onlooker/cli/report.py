@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,28 +13,46 @@ import click
 
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import InputError, OnlookerWarning
-from onlooker.cli import options
+from onlooker.base.text import redacted
+from onlooker.cli import groups, options
 from onlooker.cli.console import check_target, print_json, progress_bar, say
-from onlooker.cli.opening import flag, in_flags, open_logs, print_assumptions
-from onlooker.cli.options import FILE
+from onlooker.cli.opening import flag, in_flags, located, open_logs, print_assumptions
+from onlooker.cli.options import FILE, LogName, log_argument
 
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
     from onlooker.logs.log import BanditLog
+    from onlooker.report.log_page import Source
 
 
 @click.command(short_help="Write all findings about LOG to one HTML page.")
-@click.argument("log", type=FILE)
+@log_argument()
 @click.option(
     "--out", default="report.html", show_default=True, type=FILE, metavar="FILE", help="Where to write the page."
 )
-@click.option("--by", metavar="COLUMN", help="Column that names the learner or restart; each gets its own section.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Column that names the learner or restart; each gets its own section, more than a dozen one overview.",
+)
+@click.option("--pool", is_flag=True, help="With --by and many learners: draw all weights towards their mean.")
+@groups.workers
 @options.burn_in
 @options.l2
 @options.held_to
 @options.column_options
 @options.as_json
-def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json: bool, **columns: Any) -> None:
+def report(
+    log: str,
+    out: str,
+    by: str | None,
+    pool: bool,
+    workers: int | None,
+    burn_in: str,
+    l2: float,
+    as_json: bool,
+    **columns: Any,
+) -> None:
     """Write one HTML page about LOG: the diagnosis, the weights, when the learner settled, how to use the policy.
 
     The page is one file that opens offline, without scripts. It contains feature names and weights, but no rows of LOG.
@@ -47,25 +66,34 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
     from onlooker.logs.parts_summary import check_room
+    from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_findings import analyse
     from onlooker.report.log_page import Input, Source, page_of, write_report
 
+    place = located(log, columns)
     # The hashes are of what was read.
-    with UnchangedFiles([Path(log)]).checked():
+    with UnchangedFiles(place.paths, place.pattern).checked():
         opened, heard = _opened(log, by, columns)
-        inputs = tuple(map(Input.of, [*opened.files, *([columns["like"]] if columns["like"] else [])]))
+        inputs = tuple(Input.of(path, Path(name).name) for path, name in opened.files.items())
+        if columns["like"]:
+            inputs = (*inputs, Input.of(columns["like"]))
     logs, assumed = opened.log, opened.assumed
     source = Source(
-        name=Path(log).resolve().name,
+        name=Path(log).resolve().name if Path(log).exists() else str(log),
         by=by,
         inputs=inputs,
         assumed=tuple(assumed),
         warnings=tuple(heard),
-        command=shlex.join(["onlooker", *sys.argv[1:]]),
+        command=shlex.join(["onlooker", *map(redacted, sys.argv[1:])]),
         saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
     )
     for rounds in logs.values():
         check_room(rounds, FITTING)
+    if len(logs) > SECTIONS:
+        _overview(log, logs, source, out, burn_in=start, l2=l2, pool=pool, workers=workers, as_json=as_json)
+        return
+    if pool:
+        raise InputError(f"--pool: is for more than {SECTIONS} learners, which --by COLUMN names: leave it out")
     found = {}
     for name, rounds in logs.items():
         try:
@@ -87,6 +115,55 @@ def report(log: str, out: str, by: str | None, burn_in: str, l2: float, as_json:
     say(f"report: {out}")
 
 
+def _overview(
+    log: str,
+    logs: dict[str, BanditLog],
+    source: Source,
+    out: str,
+    *,
+    burn_in: str | float,
+    l2: float,
+    pool: bool,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """One page about many learners, without sections for each."""
+    from dataclasses import asdict
+
+    from onlooker.observers import SuffixImitation
+    from onlooker.observers.groups import fit_groups
+    from onlooker.report.groups_page import analyse_group, groups_page
+    from onlooker.report.log_page import write_report
+
+    tried = groups.for_each("analysing", partial(analyse_group, burn_in=burn_in, l2=l2), logs, workers)
+    found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
+    failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
+    pooled = None
+    if pool:
+        with progress_bar("pooling") as progress:
+            kept = {name: logs[name] for name in found}
+            pooled = fit_groups(kept, SuffixImitation(burn_in=burn_in, l2=l2), pool=True, progress=progress)
+        failed |= {name: why for name, why in pooled.failed.items() if found.pop(name, None)}
+    page = groups_page(found, failed, source, pooled)
+    write_report(page, out)
+    if as_json:
+        learners = {
+            name: {
+                "verdict": one.diagnosis.verdict,
+                "rounds": one.n_rounds,
+                "coefficients": [asdict(c) for c in (one.fit if pooled is None else pooled[name]).coefficients],
+            }
+            for name, one in found.items()
+        }
+        print_json({"log": log, "out": out, "by": source.by, "assumed": list(source.assumed), "learners": learners})
+        return
+    say(page.lead)
+    groups.print_failed(source.by or "", failed)
+    say(f"{log}:")
+    print_assumptions(list(source.assumed))
+    say(f"report: {out}")
+
+
 def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[dict[str, BanditLog]], list[str]]:
     """The logs by name, a single one without; and what was said while they were read."""
     with warnings.catch_warnings(record=True) as caught:
@@ -99,9 +176,10 @@ def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[
 
 def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_in: str, l2: float) -> str:
     """Lines that save the policy: a command, or Python where a file holds several logs."""
-    given = {option: value for option, value in columns.items() if value}
+    given = {option: _shown(value) for option, value in columns.items() if value}
+    names = path.words if isinstance(path, LogName) else [path]
     if by is None:
-        words = ["onlooker", "fit", path, "--out", "policy.json"]
+        words = ["onlooker", "fit", *names, "--out", "policy.json"]
         for option, value in given.items():
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag(option), one]
@@ -110,7 +188,7 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
         return f"$ {shlex.join(words)}"
     like = given.pop("like", None)
     arguments = [
-        repr(path),
+        repr(names[0] if len(names) == 1 else names),
         f"by={by!r}",
         *(f"{k}={list(v) if isinstance(v, tuple) else v!r}" for k, v in given.items()),
     ]
@@ -125,3 +203,8 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
             f"SuffixImitation({', '.join(settings)}).fit(log).policy_.save('policy.json')",
         )
     )
+
+
+def _shown(value: Any) -> Any:
+    """The value of an option as it may be printed: a table of items may be at an address, too."""
+    return redacted(value) if isinstance(value, str) else value

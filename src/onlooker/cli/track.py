@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +15,18 @@ import click
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import one_line, shown
-from onlooker.cli import options
+from onlooker.cli import groups, options
 from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
-from onlooker.cli.opening import like_before, open_log, open_scan, print_assumptions
-from onlooker.cli.options import FILE, LEVEL, Number, OneOf, words
+from onlooker.cli.opening import like_before, open_log, open_logs, open_scan, print_assumptions
+from onlooker.cli.options import FILE, LEVEL, Number, OneOf, log_argument, words
 
 if TYPE_CHECKING:
     from onlooker.logs.categories import Encoded
+    from onlooker.logs.log import BanditLog
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
+    from onlooker.report.page import Table
 
 _KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
 """Names on the command line, and the families behind them."""
@@ -31,7 +34,7 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
 
 
 @click.command(short_help="Follow the learner behind LOG over time; how it explores.")
-@click.argument("log", type=FILE)
+@log_argument()
 @click.option(
     "--exploration",
     shell_complete=words("auto"),
@@ -39,7 +42,11 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
 )
 @click.option("--ridge", type=Number(1e-9, 1e9), help="The learner's own ridge penalty; 1 by default.")
 @click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
-@click.option("--out", type=FILE, metavar="FILE", help="Save the policy as JSON.")
+@click.option(
+    "--out", type=FILE, metavar="FILE", help="Save the policy as JSON; with --by, a table (.csv, .parquet, .jsonl)."
+)
+@groups.by
+@groups.workers
 @click.option(
     "--state", type=FILE, metavar="FILE", help="Resume from this file if it exists, and save the new state there."
 )
@@ -60,6 +67,8 @@ def track(
     ridge: float | None,
     level: float,
     out: str | None,
+    by: str | None,
+    workers: int | None,
     state: str | None,
     repeated: str,
     chart: str | None,
@@ -71,8 +80,14 @@ def track(
 
     Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
     """
-    for flag, path, suffixes in (("--out", out, ()), ("--state", state, ()), ("--chart", chart, CHARTS)):
+    table = () if by is None else groups.TABLES
+    for flag, path, suffixes in (("--out", out, table), ("--state", state, ()), ("--chart", chart, CHARTS)):
         check_target(flag, path, suffixes, log=log)
+    if by is not None:
+        groups.refuse(by, state=state, chart=chart, memory_limit=memory_limit)
+        observer, _ = _observer(None, exploration, ridge)
+        _track_groups(log, by, observer, columns, level=level, workers=workers, out=out, as_json=as_json)
+        return
     with _held(state):
         observer, before = _observer(state, exploration, ridge)
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
@@ -115,11 +130,66 @@ def track(
             say(f"{what} {path}")
 
 
+def _track_groups(
+    log: str,
+    by: str,
+    observer: TrackingObserver,
+    columns: dict[str, Any],
+    *,
+    level: float,
+    workers: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Follow every learner by itself; one table of what was found."""
+    opened = open_logs(log, by, columns)
+    tried = groups.for_each("following", partial(_followed, observer, level), opened.log, workers)
+    found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
+    failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
+    groups.check_some(log, by, found, failed)
+    if out is not None:
+        kept = ("name", "estimate", "standard_error", "low", "high")
+        rows = [
+            {"group": name, "rounds": one.n_rounds} | {("feature" if k == "name" else k): getattr(c, k) for k in kept}
+            for name, one in found.items()
+            for c in one.coefficients
+        ]
+        groups.write_table(rows, out)
+    if as_json:
+        written = {"groups": {name: one.to_dict() for name, one in found.items()}, "failed": failed}
+        print_json({"log": log, "by": by, "out": out, "assumed": opened.assumed, **written})
+        return
+    say(f"{log}: {counted(len(opened.log), 'group')} by {by}")
+    print_assumptions(opened.assumed)
+    cells = {
+        name: [
+            str(one.n_rounds),
+            f"{one.foreseen:.0%}",
+            one.families[0].words if one.fits else "none is proved",
+            "-" if one.settled_round is None else str(one.settled_round),
+        ]
+        for name, one in found.items()
+    }
+    headings = ["rounds", "picks predicted", "explores by", "stable since"]
+    groups.print_table(by, headings, cells, "--json prints all of them")
+    groups.print_failed(by, failed)
+    if out is not None:
+        say(f"table of all groups written to {out}")
+
+
+def _followed(observer: TrackingObserver, level: float, log: BanditLog) -> TrackingSummary:
+    found = type(observer)(**observer.get_params(deep=False)).fit(log)
+    if not found.n_choices_:
+        raise InputError("no round offers a choice between two arms or more, there is nothing to follow")
+    return found.summary(level)
+
+
 def _take_new(observer: TrackingObserver, rounds: Encoded) -> None:
     """Have the features that rounds name for the first time: they were 0 before."""
     from onlooker.logs.categories import Encoding
 
-    if observer.policy_.feature_names is None or rounds.feature_names is None:
+    policy = observer.policy_
+    if policy.feature_names is None or rounds.feature_names is None or policy.crossing is not None:
         return
     kept, levels = Encoding.of(observer.policy_), rounds.categories or {}
     known = kept.grown({column: levels[column] for column in kept.categories if column in levels})
@@ -214,14 +284,20 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """The answer in words, the families, the direction."""
-    from onlooker.base.text import text_table
     from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))
     if summary.settled_round is not None:
         say("(`onlooker diagnose` finds from which round on one policy predicts the picks, which may differ.)")
     say("")
-    table = families_table(summary)
+    if summary.named:
+        _print_families(families_table(summary))
+    say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
+
+
+def _print_families(table: Table) -> None:
+    from onlooker.base.text import text_table
+
     # What fits into 80 columns: in words once, and the evidence by what it lacks.
     kept = [place for place, column in enumerate(table.columns) if column.title != "log-evidence"]
     columns = [table.columns[place] for place in kept]
@@ -230,4 +306,3 @@ def _print(summary: TrackingSummary) -> None:
         line[0] = line[0].partition(" (")[0]
     for text in text_table(lines, "  ".join(">" if column.align == "right" else "<" for column in columns)):
         say(text)
-    say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))

@@ -17,6 +17,7 @@ from onlooker.clusters.part_store import PartStore, Span, packed, shares_of
 from onlooker.clusters.pool import Done, Job, Pool
 from onlooker.formats import LogScan
 from onlooker.logs.categories import Categories
+from onlooker.logs.factored import Crossing
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts, Result, Task
 
@@ -31,7 +32,7 @@ class RowsByStride:
         """Count the rows of a part that begins at round `first`."""
         sizes, strides = part.n_arms, [1 << level for level in range(self.levels)]
         rows = [int(sizes[-first % stride :: stride].sum()) for stride in strides]
-        return part.features.dtype.itemsize * part.n_features, np.array(rows)
+        return -(-part.nbytes // max(1, len(part.features))), np.array(rows)
 
 
 def stride_for(parts: Parts, n_rounds: int, n_bytes: int) -> int:
@@ -111,6 +112,11 @@ class RayParts:
     def n_features(self) -> int:
         """Number of features, d."""
         return self._scan.n_features
+
+    @property
+    def crossing(self) -> Crossing | None:
+        """What each weight belongs to, where features are made of contexts and arms; else None."""
+        return self._scan.crossing
 
     @property
     def categories(self) -> Categories | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import OnlookerWarning
+from onlooker.base.types import Vector
 from onlooker.diagnosis import Diagnosis, Estimate, diagnose
 from onlooker.diagnosis.bins import proportion
 from onlooker.evaluation.study import Watch
@@ -20,6 +21,8 @@ from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
 from onlooker.observers.base import about_shrinkage
 
+SAMPLED_VALUES = 1 << 22
+"""Features of the rounds in which typical differences are looked for: 32 MB, which tell them to some hundredths."""
 STRETCHES, LEAST_STRETCH = 20, 50
 """Agreement is given for so many parts of the log at most, of so many rounds with a choice at least."""
 
@@ -56,6 +59,8 @@ class LogAnalysis:
     """The policy's agreement over time."""
     tracking: TrackingObserver
     """How the learner explores, and how its estimate moved."""
+    differences: Vector
+    """How much each feature typically differs between the arms of a round, shape (d,)."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -108,7 +113,7 @@ def analyse(
     >>> from onlooker.simulation.play import simulate
     >>> found = analyse(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log)
     >>> found.diagnosis.verdict, found.summary.burn_in == found.curve.start
-    ('settled', True)
+    ('stable', True)
     """
     rounds = as_log(log, "a report")
     with warnings.catch_warnings():
@@ -131,7 +136,32 @@ def analyse(
         curve=curve,
         agreement=_agreement(rounds, observer.policy_, diagnosis.level),
         tracking=tracking,
+        differences=typical_differences(rounds),
     )
+
+
+def typical_differences(log: BanditLog) -> Vector:
+    """Standard deviation of each feature between the arms of a round, in an even sample of the rounds, shape (d,).
+
+    Ones where there are so many features that not even a few rounds of them can be written out.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.array([[[0.0, 1.0], [2.0, 1.0]]]), chosen=[0])
+    >>> typical_differences(log)
+    array([1., 0.])
+    """
+    choices = np.flatnonzero(log.n_arms > 1)
+    if not len(choices):
+        return np.zeros(log.n_features)
+    rounds = int(SAMPLED_VALUES / (log.n_features * float(log.n_arms[choices].mean())))
+    if rounds < LEAST_STRETCH and rounds < len(choices):
+        return np.ones(log.n_features)
+    part = log[choices[:: -(-len(choices) // rounds)]]
+    rows, sizes = part.dense.astype(np.float64, copy=False), part.n_arms[:, None]
+    means = np.add.reduceat(rows, part.offsets[:-1]) / sizes
+    squares = (rows - np.repeat(means, part.n_arms, axis=0)) ** 2
+    return np.asarray(np.sqrt((np.add.reduceat(squares, part.offsets[:-1]) / sizes).mean(axis=0)))
 
 
 def _agreement(log: BanditLog, policy: Policy, level: float) -> tuple[Stretch, ...]:

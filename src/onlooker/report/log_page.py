@@ -17,11 +17,12 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.version import __version__
+from onlooker.diagnosis import Diagnosis
 from onlooker.evaluation.study import Watch
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
-from onlooker.report.log_sections import by_size, sections_of, terms_section, using_section
-from onlooker.report.page import Column, Page, Section, Table, render
+from onlooker.report.log_sections import by_effect, sections_of, terms_section, using_section
+from onlooker.report.page import Card, Column, Page, Section, Table, render
 from onlooker.report.plots.style import ends_of
 
 
@@ -37,8 +38,8 @@ class Input:
     """Bytes."""
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str]) -> Input:
-        """Read a file for its hash.
+    def of(cls, path: str | os.PathLike[str], name: str | None = None) -> Input:
+        """Read a file for its hash; `name` is what it is called, where it is a copy.
 
         Examples
         --------
@@ -55,7 +56,7 @@ class Input:
                 size = content.tell()
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        return cls(file=Path(path).name, sha256=digest, size=size)
+        return cls(file=name or Path(path).name, sha256=digest, size=size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +99,7 @@ def report_page(
     >>> from onlooker.simulation.learners import LinUCB
     >>> from onlooker.simulation.play import simulate
     >>> page = report_page(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log)
-    >>> page.lead.startswith("Settled")
+    >>> page.lead.startswith("What it values is stable")
     True
     """
     logs = log if isinstance(log, Mapping) else {"": log}
@@ -120,10 +121,15 @@ def _as_page(page: object) -> Page:
 def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     """Put what was found on a page; a single learner is named by its log alone."""
     first = next(iter(found.values()))
-    ending = (using_section(first.policy, source.saving), _provenance(found, source), terms_section())
+    ending = (
+        using_section(first.policy, source.saving),
+        provenance(source, {name: one.log for name, one in found.items()}),
+        terms_section(),
+    )
     if source.by is None:
         return Page(
             title=f"What the learner behind {source.name} values",
+            cards=cards_of(first.diagnosis),
             lead=f"{first.diagnosis.sentence}\n\n{_most_certain(first)}",
             warnings=(*source.warnings, *first.warnings),
             sections=(*sections_of(first), *ending),
@@ -142,11 +148,51 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     )
 
 
+def cards_of(found: Diagnosis) -> tuple[Card, ...]:
+    """What the learner values and how it picks, at a glance.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, EpsilonGreedy, diagnose, simulate
+    >>> found = diagnose(simulate(Environment(5, 10), EpsilonGreedy(0.2), n_rounds=2000).log)
+    >>> [(card.question, card.answer) for card in cards_of(found)][0]
+    ('What it values', 'Stable')
+    """
+    values, exploration = found.values, found.exploration
+    details = {
+        "moving": "no fixed policy explains the picks at the end of the log",
+        "no preference": "the picks look uniformly random",
+        "not enough evidence": "too few rounds, or none that a policy predicts",
+        "changed": f"at about round {values.changed_at or 0:,}",
+        "stable": f"since about round {values.since:,}" if values.since else "from the start",
+    }
+    state = values.state
+    cards = [
+        Card(
+            question="What it values",
+            answer=state.capitalize(),
+            detail=details[state],
+            alert=state in {"moving", "changed"},
+        )
+    ]
+    if exploration.share is not None:
+        ends = f"{found.level:.0%} interval {exploration.low:.1%} to {exploration.high:.1%}"
+        cards.append(
+            Card(
+                question="How it picks",
+                answer=f"{exploration.share:.1%} exploring",
+                detail=f"recent picks that are not its best guess; {ends}; {exploration.trend}",
+                alert=exploration.trend == "rising",
+            )
+        )
+    return tuple(cards)
+
+
 def _most_certain(found: LogAnalysis) -> str:
     """The weights that stand out most from their errors, in a sentence; the largest where no error is known."""
     summary = found.summary
     known = [c for c in summary.coefficients if math.isfinite(c.z)]
-    ranked = sorted(known, key=lambda c: -abs(c.z)) if known else by_size(summary.coefficients)
+    ranked = sorted(known, key=lambda c: -abs(c.z)) if known else [one.coefficient for one in by_effect(found)]
     most = "Most certain" if known else "Largest"
     shown = ", ".join(f"{ends_of(c.name, 40)} ({c.estimate:+.3g})" for c in ranked[:3])
     rounds = f"Recovered from {summary.n_rounds:,} rounds after a burn-in of {summary.burn_in:,}"
@@ -163,13 +209,13 @@ def _verdicts(found: Mapping[str, LogAnalysis], by: str) -> Section:
     )
 
 
-def _provenance(found: Mapping[str, LogAnalysis], source: Source) -> Section:
+def provenance(source: Source, logs: Mapping[str, BanditLog] | None = None) -> Section:
     """What the page was made from, and with what."""
     rows: list[tuple[str, str]] = []
     for one in source.inputs:
         rows += [("file", one.file), ("its size", f"{one.size:,} bytes"), ("its SHA-256", one.sha256)]
     rows += [("assumed", line) for line in source.assumed]
-    rows += [(name or "log", _counted(one.log)) for name, one in found.items()]
+    rows += [(name or "log", _counted(log)) for name, log in (logs or {}).items()]
     rows += [("command", source.command)] if source.command else []
     rows += list(versions())
     return Section(

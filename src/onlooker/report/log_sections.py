@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from onlooker.base.checks import counted
+from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import Test
 from onlooker.diagnosis.result import p_words
 from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
@@ -13,11 +16,14 @@ from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import Coefficient
 from onlooker.report.log_findings import LogAnalysis
 from onlooker.report.page import Column, Section, Table
-from onlooker.report.plots import Chart, IntervalChart, Level, Mark, Series, diagnosis_charts
+from onlooker.report.plots import Chart, HeatChart, IntervalChart, Level, Mark, Series, diagnosis_charts
 from onlooker.report.tracking_page import tracking_section
 
 DRAWN = 30
-"""Coefficients that are drawn: the largest; the table has all."""
+"""Effects that are drawn: the largest; the table has all."""
+
+ARMS, FEATURES = 30, 20
+"""Arms and features of the context in a coloured table: those with the largest weights."""
 
 LONG = 15
 """A table of more coefficients stands behind a line to click."""
@@ -28,58 +34,108 @@ def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
     return values_section(found), *time_sections(found), burn_in_section(found), tracking_section(found.tracking)
 
 
-def by_size(coefficients: tuple[Coefficient, ...]) -> list[Coefficient]:
-    """The largest first, whatever their sign."""
-    return sorted(coefficients, key=lambda c: -abs(c.estimate))
+@dataclass(frozen=True)
+class Effect:
+    """A weight, and what it does where its feature differs between arms as much as it typically does."""
+
+    coefficient: Coefficient
+    difference: float
+    """Standard deviation of the feature between the arms of a round."""
+
+    @property
+    def size(self) -> float:
+        """Change in log-odds for a typical difference."""
+        return self.coefficient.estimate * self.difference
+
+
+def by_effect(found: LogAnalysis) -> list[Effect]:
+    """The largest effect first, whatever its sign; of equal ones the larger weight."""
+    pairs = zip(found.summary.coefficients, found.differences.tolist(), strict=True)
+    return sorted((Effect(*pair) for pair in pairs), key=lambda e: (-abs(e.size), -abs(e.coefficient.estimate)))
 
 
 def values_section(found: LogAnalysis) -> Section:
     """What the learner values."""
     summary = found.summary
-    ranked = by_size(summary.coefficients)
+    ranked = by_effect(found)
     percent = f"{100 * summary.level:g}%"
     text = (
         "A weight is the change in the log-odds of a pick for one unit of the feature, all else alike: above zero the "
-        "learner likes more of it, below zero less. Sizes compare only between features on the same scale. "
-        f"Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
+        "learner likes more of it, below zero less. Its effect is the weight times the standard deviation of the "
+        "feature between the arms of a round, so that features on different scales compare; the largest effect comes "
+        f"first. Intervals are meant to cover {percent}, by {summary.covariance} standard errors."
     )
     for column, levels in (found.policy.categories or {}).items():
         text += f" Weights of the levels of {column!r} are relative to {levels[0]!r}."
     if len(ranked) > DRAWN:
-        text += f" Drawn are the {DRAWN} largest of {len(ranked)} weights; the table has all."
+        text += f" Drawn are the {DRAWN} largest of {len(ranked)} effects; the table has all."
+    heat = weights_by_arm(found.policy)
+    if heat is not None:
+        text += " The coloured table has the weights of every arm: only differences between arms decide a pick."
     return Section(
         title="What the learner values",
         text=text,
-        charts=(weights_chart(ranked[:DRAWN], percent),),
+        charts=(*([] if heat is None else [heat]), effects_chart(ranked[:DRAWN], percent)),
         table=Table(
             (
                 Column("feature", wrap=True),
+                Column("effect", align="right"),
                 Column("weight", align="right"),
                 Column("standard error", align="right"),
                 Column("from", align="right"),
                 Column("to", align="right"),
                 Column("z", ".2f", align="right"),
             ),
-            tuple((c.name, *map(_finite, (c.estimate, c.standard_error, c.low, c.high, c.z))) for c in ranked),
-            caption=f"All {len(ranked)} weights, the largest first",
+            tuple(_row(one) for one in ranked),
+            caption=f"All {len(ranked)} weights, the largest effect first",
         ),
         folded=len(ranked) > LONG,
     )
 
 
-def weights_chart(coefficients: list[Coefficient], percent: str) -> IntervalChart:
-    """Weights one under the other."""
-    ends = np.array([(c.low, c.high) for c in coefficients])
+def _row(effect: Effect) -> tuple[str | float | None, ...]:
+    c = effect.coefficient
+    return c.name, *map(_finite, (effect.size, c.estimate, c.standard_error, c.low, c.high, c.z))
+
+
+def effects_chart(effects: list[Effect], percent: str) -> IntervalChart:
+    """Effects one under the other."""
+    ends = np.array([(e.coefficient.low * e.difference, e.coefficient.high * e.difference) for e in effects])
     ends[~np.isfinite(ends).all(axis=1)] = np.nan
     return IntervalChart(
-        title="Weights of the features",
-        x_label=f"weight, {percent} interval",
+        title="Effects of the features",
+        x_label=f"typical effect, {percent} interval",
         y_label="feature",
-        names=tuple(c.name for c in coefficients),
-        estimates=np.array([c.estimate for c in coefficients]),
+        names=tuple(e.coefficient.name for e in effects),
+        estimates=np.array([e.size for e in effects]),
         low=ends[:, 0],
         high=ends[:, 1],
     )
+
+
+def weights_by_arm(policy: LinearPolicy) -> HeatChart | None:
+    """Weights as a table of arms by features of the context, where each arm has its own: the largest of them."""
+    crossing = policy.crossing
+    if crossing is None or crossing.arms is None:
+        return None
+    names = crossing.context or ("weight",)
+    weights = policy.theta[len(crossing.own) :].reshape(len(crossing.arms), len(names))
+    arms, columns = (_largest(weights, axis, most) for axis, most in ((1, ARMS), (0, FEATURES)))
+    left = f", the {len(arms)} largest of {len(weights)} arms" if len(arms) < len(weights) else ""
+    return HeatChart(
+        title=f"Weights by arm{left}",
+        x_label="feature of the context",
+        y_label="arm",
+        columns=tuple(names[j] for j in columns),
+        names=tuple(str(crossing.arms[k]) for k in arms),
+        values=weights[np.ix_(arms, columns)],
+    )
+
+
+def _largest(weights: Matrix, axis: int, most: int) -> Index:
+    """Rows or columns that hold the largest weights, in their own order."""
+    sizes = np.abs(weights).max(axis=axis)
+    return np.sort(np.argsort(-sizes, kind="stable")[:most])
 
 
 def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
@@ -87,13 +143,13 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     charts, tests = diagnosis_charts(found.diagnosis), found.diagnosis.tests
     final = charts[1:2]
     settled = Section(
-        title="Whether and when it settled",
+        title="Whether and since when it is stable",
         text=(
             "Predictability: the share of picks that a policy fitted to other rounds of the same stretch predicts; it "
             "rises while a learner explores less and less. Fit: how well the policy of the last 30% of the log fits "
-            "each stretch, relative to the end; where that is level with the end, the learner had settled. From there "
-            "on its picks follow one policy, though its estimate may go on moving a little: the round since which the "
-            "estimate is stable is another one, marked where its path is drawn."
+            "each stretch, relative to the end; where that is level with the end, one policy explains the picks. The "
+            "learner's own estimate may go on moving a little: the round since which the estimate is stable is another "
+            "one, marked where its path is drawn."
             if charts
             else "There is too little evidence in the log."
         ),

@@ -159,12 +159,28 @@ class Section:
         object.__setattr__(self, "charts", tuple(self.charts))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One answer that reads at a glance."""
+
+    question: str
+    """What it answers."""
+    answer: str
+    """A word, or a number."""
+    detail: str = ""
+    """One line below it."""
+    alert: bool = False
+    """Whether the answer asks for care."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
     """A title, a few sentences for whoever reads no further, and the sections."""
 
     title: str
     """Heading, and name of the browser's tab."""
+    cards: tuple[Card, ...] = ()
+    """The answers at a glance, side by side."""
     lead: str = ""
     """The answer in short: paragraphs, with an empty line between them."""
     warnings: tuple[str, ...] = ()

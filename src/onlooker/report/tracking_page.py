@@ -13,6 +13,11 @@ _ABOUT = (
     "likely."
 )
 
+_ABOUT_MODEL_FREE = (
+    "Every round was used: the weights walk from pick to pick, whatever the learner is. The chart has them at "
+    "checkpoints, from the picks until then."
+)
+
 
 def tracking_section(observer: TrackingObserver) -> Section:
     """How the learner explores and whether it has settled, the way its estimate went, and what else was considered.
@@ -22,17 +27,18 @@ def tracking_section(observer: TrackingObserver) -> Section:
     >>> from onlooker.simulation.environment import Environment
     >>> from onlooker.simulation.learners import LinUCB
     >>> from onlooker.simulation.play import simulate
-    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=1000).log))
+    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=2000).log))
     >>> section.title, len(section.charts), len(section.table.rows)
     ('How it explores, and where its estimate went', 1, 4)
     """
     summary = observer.summary()
-    found = [" ".join(summary.words), *(f"Warning: {text}." for text in summary.warnings), _ABOUT]
+    about = _ABOUT if summary.named else _ABOUT_MODEL_FREE
+    found = [" ".join(summary.words), *(f"Warning: {text}." for text in summary.warnings), about]
     return Section(
-        title="How it explores, and where its estimate went",
+        title="How it explores, and where its estimate went" if summary.named else "Where its weights went",
         text="\n\n".join(found),
         charts=tracking_charts(observer),
-        table=families_table(summary),
+        table=families_table(summary) if summary.named else None,
     )
 
 

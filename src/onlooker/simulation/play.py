@@ -15,6 +15,7 @@ from onlooker.base.checks import as_whole
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.logs.layouts import dense_rows
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
 from onlooker.simulation.environment import Contexts, Environment, Stream, generator
@@ -75,7 +76,7 @@ class Simulation:
         for place in np.argsort(ends, kind="stable"):
             while done < ends[place]:
                 stop = min(done + GATHER_ROUNDS, ends[place])
-                picked = self.log.dense[rows[done:stop]].astype(np.float64, copy=False)
+                picked = dense_rows(self.log.features[rows[done:stop]]).astype(np.float64, copy=False)
                 gram += picked.T @ picked
                 moment += picked.T @ self.rewards[done:stop]
                 done = stop

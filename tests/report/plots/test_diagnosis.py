@@ -20,8 +20,8 @@ def test_charts_show_what_the_diagnosis_holds():
     assert fit.series[1].y.tolist() == [block.fitted for block in found.stability]
     assert fit.levels[0].y == 0.9
     for chart in (own, late, fit):
-        assert [(mark.label, mark.x) for mark in chart.marks] == [("settled", found.settled.round)]
-    assert "settled" in to_svg((own, late, fit))
+        assert [(mark.label, mark.x) for mark in chart.marks] == [("stable", found.settled.round)]
+    assert "stable" in to_svg((own, late, fit))
 
 
 def test_what_was_not_measured_is_left_out():

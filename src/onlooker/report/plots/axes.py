@@ -19,6 +19,7 @@ from scipy.optimize import isotonic_regression
 
 from onlooker.base.types import Vector
 from onlooker.report.plots.figure import Chart, Level, Mark, Series
+from onlooker.report.plots.heat import LEVELS, HeatChart, diverging, is_dark
 from onlooker.report.plots.intervals import DotChart, IntervalChart
 from onlooker.report.plots.style import DASHES, INK, LIGHT, MARKERS, ends_of, one_line, two_lines
 
@@ -335,3 +336,39 @@ def _kinds(chart: IntervalChart) -> tuple[bool, bool, bool]:
     """Which looks the chart has."""
     known, clear = chart.known, chart.clear
     return bool(clear.any()), bool((known & ~clear).any()), bool((~known).any())
+
+
+_WRITTEN, UPRIGHT = 10, 3
+"""Columns up to which every cell has its value written in it, and up to which their names stand side by side."""
+
+
+def draw_heat(figure: SubFigure, chart: HeatChart, *, title: bool) -> Axes:
+    """Draw coloured cells, with the value written into each where there is room, and a bar of the colours below."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    axes = figure.add_subplot()
+    colours, edges = diverging(), np.linspace(-chart.reach, chart.reach, LEVELS + 1)
+    cells = axes.pcolormesh(
+        chart.values, cmap=ListedColormap(colours), norm=BoundaryNorm(edges, LEVELS), edgecolors="white", linewidth=0.8
+    )
+    if len(chart.columns) <= _WRITTEN:
+        shown = np.clip(np.searchsorted(edges, chart.values, side="right") - 1, 0, LEVELS - 1)
+        for (row, column), value in np.ndenumerate(chart.values):
+            # Not ink, which takes the page's colour: a cell has its own on any page.
+            colour = "#ffffff" if is_dark(colours[shown[row, column]]) else "#111111"
+            axes.text(column + 0.5, row + 0.5, f"{value:.2g}", ha="center", va="center", fontsize=8, color=colour)
+    axes.set_yticks(np.arange(len(chart.names)) + 0.5, [ends_of(name, 20) for name in chart.names])
+    names = [ends_of(name, 16) for name in chart.columns]
+    axes.set_xticks(np.arange(len(names)) + 0.5, names, rotation=90 if len(names) > UPRIGHT else 0)
+    axes.set_ylim(len(chart.names), 0)
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel(one_line(chart.x_label, 44))
+    axes.set_ylabel(one_line(chart.y_label, 36))
+    bar = figure.colorbar(cells, ax=axes, location="top", aspect=40, pad=0.02, ticks=edges[[0, LEVELS // 2, -1]])
+    bar.set_ticks([-chart.reach, 0.0, chart.reach], labels=[f"{-chart.reach:.3g}", "0", f"{chart.reach:.3g}"])
+    bar.outline.set_visible(False)
+    if title:
+        bar.ax.set_title(one_line(chart.title, 38))
+    return axes

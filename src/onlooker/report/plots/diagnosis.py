@@ -41,7 +41,7 @@ def diagnosis_charts(diagnosis: Diagnosis) -> tuple[Chart, ...]:
 
 
 def _marks(diagnosis: Diagnosis) -> tuple[Mark, ...]:
-    found = (("settled", diagnosis.settled), ("changed", diagnosis.changed))
+    found = (("stable", diagnosis.settled), ("changed", diagnosis.changed))
     return tuple(Mark(name, float(place.round)) for name, place in found if place is not None)
 
 

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_bytes
 from onlooker.report.plots.figure import Chart
+from onlooker.report.plots.heat import HeatChart
 from onlooker.report.plots.intervals import DotChart, IntervalChart
 from onlooker.report.plots.style import INK, one_line
 
@@ -94,7 +95,7 @@ def _declarations(style: str) -> dict[str, str]:
     return found
 
 
-AnyChart = Chart | IntervalChart | DotChart
+AnyChart = Chart | IntervalChart | DotChart | HeatChart
 """Everything that can be drawn."""
 
 _Kind = TypeVar("_Kind", Chart, AnyChart)
@@ -107,6 +108,9 @@ LEGEND_LINE = 0.22
 
 NAME_LINE, AROUND = 0.25, 1.1
 """Inches of one name in a chart of intervals or dots, and of everything above and under them."""
+
+HEAT_NAMES = 1.2
+"""Inches for the names of the columns of a heat map where they are written upwards."""
 
 _SETTINGS: dict[str, Any] = {
     # Text stays text: it can be read aloud, searched and copied, any script has glyphs, and the page chooses the font.
@@ -232,10 +236,12 @@ def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Fig
 
 def _height(chart: AnyChart) -> float:
     """Inches that a chart needs."""
-    from onlooker.report.plots.axes import interval_legend_rows, legend_rows, lines_of_names
+    from onlooker.report.plots.axes import UPRIGHT, interval_legend_rows, legend_rows, lines_of_names
 
     if isinstance(chart, Chart):
         return HEIGHT + LEGEND_LINE * (legend_rows(chart) - 1)
+    if isinstance(chart, HeatChart):
+        return AROUND + HEAT_NAMES * (len(chart.columns) > UPRIGHT) + NAME_LINE * (1 + len(chart.names))
     if isinstance(chart, DotChart):
         rows = NAME_LINE * len(chart.names) * (1.4 if lines_of_names(chart) > 1 else 1.0)
         return AROUND + rows + LEGEND_LINE * (chart.level is not None)
@@ -243,10 +249,12 @@ def _height(chart: AnyChart) -> float:
 
 
 def _draw(figure: SubFigure, chart: AnyChart, *, title: bool) -> Axes:
-    from onlooker.report.plots.axes import draw_chart, draw_dots, draw_intervals
+    from onlooker.report.plots.axes import draw_chart, draw_dots, draw_heat, draw_intervals
 
     if isinstance(chart, Chart):
         return draw_chart(figure, chart, title=title)
+    if isinstance(chart, HeatChart):
+        return draw_heat(figure, chart, title=title)
     if isinstance(chart, DotChart):
         return draw_dots(figure, chart, title=title)
     return draw_intervals(figure, chart, title=title)

@@ -23,14 +23,14 @@ def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
     >>> from onlooker.simulation.environment import Environment
     >>> from onlooker.simulation.learners import LinUCB
     >>> from onlooker.simulation.play import simulate
-    >>> log = simulate(Environment(5, 10), LinUCB(), n_rounds=500).log
+    >>> log = simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log
     >>> (chart,) = tracking_charts(TrackingObserver().fit(log))
     >>> chart.title, len(chart.series)
     ('What the learner valued', 5)
     """
     path = observer.path_
     last = path.direction[-1]
-    if not last.any():
+    if not last.any() or not observer.summary().preferring:
         return ()
     names = feature_labels(observer.policy_.feature_names, len(last))
     # Stable, so that equal coordinates keep their order.
@@ -46,7 +46,7 @@ def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
     settled = observer.settled_round_
     return (
         Chart(
-            title="What the learner valued",
+            title="What the learner valued" if observer.exploration_ is not None else "What the picks were made by",
             x_label="rounds (log scale)",
             y_label="direction, 95% bands",
             series=tuple(series),
