@@ -101,8 +101,8 @@ def tracked() -> list[dict[str, Any]]:
         rows.append(
             {
                 "log": name,
-                "exploration": observer.exploration_.name,
-                "strength": observer.exploration_.strength,
+                "exploration": None if observer.exploration_ is None else observer.exploration_.name,
+                "strength": None if observer.exploration_ is None else observer.exploration_.strength,
                 "evidence": observer.evidence_,
                 "theta": _plain(observer.theta_),
                 "variances": _plain(observer.covariance_.diagonal()),

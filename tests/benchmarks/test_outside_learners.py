@@ -1,10 +1,12 @@
 """The parts of the benchmark that need no other library."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from outside import logs
 from outside.logs import Played, played
-from outside_learners import COLUMNS, suffix_ahead, table
+from outside_learners import CHECKS, SHARES, measure, table
 
 from onlooker import BanditLog
 
@@ -31,11 +33,17 @@ def test_shares_run_from_guessing_to_the_learner():
     assert one.share(one.propensities) == pytest.approx(1.0)
 
 
-def test_before_there_is_a_fit_picks_are_guessed():
-    log = BanditLog.from_dense(np.random.default_rng(0).standard_normal((50, 4, 2)), np.zeros(50, dtype=int))
-    np.testing.assert_array_equal(suffix_ahead(Played(log, np.ones(50))), 0.25)
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
+def test_one_log_is_measured(small):
+    one = played("ridge, epsilon 0.1", 3, small)
+    found = measure(replace(one, judged=20), 3)
+    assert set(found) <= {*SHARES, *CHECKS}
+    assert 0 <= found["covered, pick"] <= 1
+    assert 0 <= found["agreement, dynamic"] <= 1
+    assert np.isfinite(found["SNIPS"])
 
 
 def test_the_table_is_markdown():
-    head, rule, row = table([["a"] * len(COLUMNS)]).splitlines()
-    assert head.count("|") == rule.count("|") == row.count("|") == len(COLUMNS) + 1
+    head, rule, row = table({"a": [dict.fromkeys(SHARES, 0.5)]}, SHARES).splitlines()
+    assert head.count("|") == rule.count("|") == row.count("|") == len(SHARES) + 2
+    assert "SNIPS" in table({"a": [{"SNIPS": 0.01}, {"SNIPS": -0.02}]}, CHECKS)

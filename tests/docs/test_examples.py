@@ -22,6 +22,7 @@ from onlooker.cli import main
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 NOT_RUN = {
+    ("docs/places.md", "$ onlooker fit 's3://bucket/logs/year=2024/**/*.parquet' --memory-limit 2GB"),
     ("README.md", "$ onlooker reproduce --seeds 20 --out onlooker-paper"),
     ("docs/methods.md", "$ onlooker compare log.parquet"),
     ("docs/scaling_out.md", "$ pip install 'onlooker[ray]'"),
@@ -29,6 +30,7 @@ NOT_RUN = {
     ("docs/scaling_out.md", "from onlooker import RayParts, SuffixImitation, burn_in_sweep, scan_log"),
 }
 SUPPOSED = {
+    "docs/places.md": ("logs/day1.parquet", "logs/day2.parquet"),
     "docs/hostile_input.md": ("visits.parquet",),
     "docs/larger_than_memory.md": ("logs/day1.parquet", "logs/day2.parquet"),
 }

@@ -29,6 +29,10 @@ WRITING = {
         ["path.svg", "policy.json", "state.json"],
     ),
     "report": (["../log.csv", "--out", "report.html"], ["report.html"]),
+    "propensities": (
+        ["../log.csv", "--observer", "suffix", "--out", "with.csv", "--chart", "chart.png"],
+        ["with.csv", "chart.png"],
+    ),
     "compare": (
         ["../log.csv", "--observer", "naive", "--out", "table.csv", "--chart", "chart.png"],
         ["table.csv", "chart.png"],

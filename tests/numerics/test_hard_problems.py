@@ -19,6 +19,8 @@ from onlooker.base.errors import (
 from onlooker.cli import main
 from onlooker.observers.methods import METHODS
 
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
+
 PLAIN = softmax_log(21, 300, (4, 4), [1.0, -2.0, 0.5])
 
 

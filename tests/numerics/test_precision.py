@@ -42,6 +42,6 @@ def test_sweep_tracking_and_diagnosis_in_single_precision():
     sweeps = [burn_in_sweep(one, [0.0, 0.8]).thetas for one in (single(log), rounded(log))]
     np.testing.assert_allclose(sweeps[0], sweeps[1], rtol=1e-5)
     tracked = [TrackingObserver().fit(one) for one in (single(log), rounded(log))]
-    assert tracked[0].exploration_.name == tracked[1].exploration_.name
+    assert tracked[0].exploration_ == tracked[1].exploration_
     np.testing.assert_allclose(tracked[0].theta_, tracked[1].theta_, rtol=1e-5)
     assert len({diagnose(one).verdict for one in (single(log), rounded(log), log)}) == 1
