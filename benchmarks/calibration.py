@@ -69,24 +69,24 @@ def restarted(seed: int) -> BanditLog:
 
 
 CASES = (
-    Case("uniform, five settings", uniform, 200, "no preference found", 0.92),
-    Case("softmax expert, weak", expert(5.0, 2000), 50, "settled from the start", 0.9),
-    Case("softmax expert, strong", expert(20.0, 2000), 50, "settled from the start", 0.9),
-    Case("nearly greedy expert", expert(300.0, 2000), 50, "settled from the start", 0.9),
-    Case("expert, turns by 90 degrees", expert(10.0, 4000, turn=90.0), 50, "drifting", 0.9, 2000),
-    Case("expert, turns by 45 degrees", expert(10.0, 4000, turn=45.0), 50, "drifting", 0.9, 2000),
-    Case("LinUCB, restarted half-way", restarted, 50, "drifting", 0.9, 2500),
-    Case("LinUCB", played(LinUCB(), 20, 50, 5000), 50, "settled", 0.9),
-    Case("LinTS", played(LinTS(), 20, 50, 5000), 50, "settled", 0.9),
-    Case("epsilon-greedy, 10%", played(EpsilonGreedy(0.1), 20, 50, 5000), 50, "settled", 0.9),
-    Case("explore 1,000, then commit", played(ExploreThenCommit(1000), 20, 50, 5000), 50, "settled", 0.9),
-    Case("LinTS, cut short", played(LinTS(), 50, 200, 1500), 50, "still exploring", 0.8),
+    Case("uniform, five settings", uniform, 200, "no preference", 0.92),
+    Case("softmax expert, weak", expert(5.0, 2000), 50, "stable from the start", 0.9),
+    Case("softmax expert, strong", expert(20.0, 2000), 50, "stable from the start", 0.9),
+    Case("nearly greedy expert", expert(300.0, 2000), 50, "stable from the start", 0.9),
+    Case("expert, turns by 90 degrees", expert(10.0, 4000, turn=90.0), 50, "changed", 0.9, 2000),
+    Case("expert, turns by 45 degrees", expert(10.0, 4000, turn=45.0), 50, "changed", 0.9, 2000),
+    Case("LinUCB, restarted half-way", restarted, 50, "changed", 0.9, 2500),
+    Case("LinUCB", played(LinUCB(), 20, 50, 5000), 50, "stable", 0.9),
+    Case("LinTS", played(LinTS(), 20, 50, 5000), 50, "stable", 0.9),
+    Case("epsilon-greedy, 10%", played(EpsilonGreedy(0.1), 20, 50, 5000), 50, "stable", 0.9),
+    Case("explore 1,000, then commit", played(ExploreThenCommit(1000), 20, 50, 5000), 50, "stable", 0.9),
+    Case("LinTS, cut short", played(LinTS(), 50, 200, 1500), 50, "moving", 0.8),
     Case("LinUCB, 300 rounds", played(LinUCB(), 20, 50, 300), 50, "not enough evidence", 0.9),
 )
 
 
 def said(diagnosis: Diagnosis) -> str:
-    return "settled from the start" if diagnosis.from_start else diagnosis.verdict
+    return "stable from the start" if diagnosis.from_start else diagnosis.verdict
 
 
 def rows(first_seed: int, share: float) -> Iterator[str]:

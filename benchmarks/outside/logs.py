@@ -18,6 +18,8 @@ from onlooker import BanditLog, Environment
 from outside.simulated import play_network, play_ridge
 
 ROUNDS, ARMS, FEATURES = 6000, 20, 20
+FRESH = 1000
+"""Offers on which policies are compared."""
 JUDGED = 1000
 """Rounds that are not judged: whoever observes has to learn something first."""
 VW = Method("Vowpal Wabbit", "", "", ("vowpalwabbit==9.11.9", "numpy==2.2.6"))
@@ -47,6 +49,12 @@ class Played:
     judged: int = JUDGED
     """The first round that counts."""
     times: NDArray[np.float64] | None = None
+    fresh: BanditLog | None = None
+    """Offers that nobody has seen, with what the learner's final greedy policy picks of them."""
+    logged: NDArray[np.float64] | None = None
+    """The learner's own probabilities of all arms, shape (N, K)."""
+    worth: NDArray[np.float64] | None = None
+    """Reward of every arm, shape (N, K)."""
 
     def share(self, probabilities: NDArray[np.float64]) -> float:
         """How much of what there is to know of the picks is known: 0 for random guessing, 1 for the learner itself."""
@@ -68,26 +76,32 @@ def played(name: str, seed: int, work: Path, open_bandit: Path | None = None) ->
         _play(method, worker, options, seed, offers, path)
     given, made = np.load(offers), np.load(path)
     chosen, propensities = made["chosen"], made["propensities"]
-    log = BanditLog.from_dense(_one_block_per_arm(given["contexts"]) if per_arm else given["X"], chosen)
-    return Played(log, propensities[np.arange(len(chosen)), chosen])
+    rows = _one_block_per_arm(given["contexts"]) if per_arm else given["X"]
+    fresh = _one_block_per_arm(given["fresh"]) if per_arm else given["fresh"]
+    return Played(
+        BanditLog.from_dense(rows, chosen),
+        propensities[np.arange(len(chosen)), chosen],
+        fresh=BanditLog.from_dense(fresh, made["greedy"]),
+        logged=propensities,
+        worth=given["worth"],
+    )
 
 
 def _play(method: Method | None, worker: str, options: str, seed: int, offers: Path, path: Path) -> None:
     if method is None:
         given = np.load(offers)
-        X, worth = given["X"].astype(np.float64), given["worth"]
-        found = play_network(X, worth, seed) if worker == "network" else play_ridge(X, worth, options, seed)
-        np.savez(path, chosen=found[0], propensities=found[1])
+        X, worth, fresh = given["X"].astype(np.float64), given["worth"], given["fresh"].astype(np.float64)
+        network = worker == "network"
+        found = play_network(X, worth, fresh, seed) if network else play_ridge(X, worth, fresh, options, seed)
+        np.savez(path, chosen=found[0], propensities=found[1], greedy=found[2])
         return
-    command = [
-        str(python_of(method, path.parent)),
-        "-m",
-        f"outside.{worker}",
-        str(offers),
-        options,
-        str(seed),
-        str(path),
-    ]
+    run_worker(method, worker, options, seed, offers, path)
+
+
+def run_worker(method: Method, worker: str, options: str, seed: int, offers: Path, path: Path) -> None:
+    """Have a learner of another library play, in an environment of its own."""
+    python = python_of(method, path.parent)
+    command = [str(python), "-m", f"outside.{worker}", str(offers), options, str(seed), str(path)]
     here = Path(__file__).parent.parent
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, env=clean_environment(), check=False)  # noqa: S603
     if done.returncode:
@@ -103,11 +117,14 @@ def _offers(work: Path, seed: int, *, per_arm: bool) -> Path:
     if per_arm:
         source = np.random.default_rng(seed + 1000)
         contexts = np.column_stack([np.ones(ROUNDS), source.standard_normal((ROUNDS, 4))]) / 2
-        np.savez(path, contexts=contexts, worth=contexts @ source.standard_normal((5, 6)) / 2 + noise)
+        worth = contexts @ source.standard_normal((5, 6)) / 2 + noise
+        fresh = np.column_stack([np.ones(FRESH), source.standard_normal((FRESH, 4))]) / 2
+        np.savez(path, contexts=contexts, worth=worth, fresh=fresh)
         return path
     environment = Environment(FEATURES, ARMS, seed=seed)
     X = environment.test_log(ROUNDS, seed=seed + 100).dense.reshape(ROUNDS, ARMS, FEATURES)
-    np.savez(path, X=X, worth=X @ environment.theta_star + noise)
+    fresh = environment.test_log(FRESH, seed=seed + 200).dense.reshape(FRESH, ARMS, FEATURES)
+    np.savez(path, X=X, worth=X @ environment.theta_star + noise, fresh=fresh)
     return path
 
 

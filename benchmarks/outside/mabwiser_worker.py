@@ -10,7 +10,11 @@ import sys
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
 
-POLICIES = {"greedy": (LearningPolicy.LinGreedy(epsilon=0.0), 0.1), "ucb": (LearningPolicy.LinUCB(alpha=0.1), 0.0)}
+POLICIES = {
+    "greedy": (LearningPolicy.LinGreedy(epsilon=0.0), 0.1),
+    "ucb": (LearningPolicy.LinUCB(alpha=0.1), 0.0),
+    "ts": (LearningPolicy.LinTS(alpha=0.1), 0.0),
+}
 
 
 def main(offers: str, policy: str, seed: str, out: str) -> None:
@@ -27,7 +31,12 @@ def main(offers: str, policy: str, seed: str, out: str) -> None:
         propensities[t, max(values, key=values.get)] += 1.0 - random
         pick = chosen[t] = source.choice(n_arms, p=propensities[t])
         learner.partial_fit([pick], worth[t, pick : pick + 1], contexts[t : t + 1])
-    np.savez(out, chosen=chosen, propensities=propensities)
+    # What it has learned of each arm, for the policy that it would follow without exploring.
+    theta = np.array([learner._imp.arm_to_model[arm].beta for arm in range(n_arms)])  # noqa: SLF001  it has no name
+    # An exploration bonus is small by then: its best arm is the greedy one in all but a few contexts.
+    known = [learner.predict_expectations(context[None]) for context in given["fresh"].astype(np.float64)]
+    greedy = [max(values, key=values.get) for values in known]
+    np.savez(out, chosen=chosen, propensities=propensities, greedy=greedy, theta=theta)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,12 @@ DRAWS = 1000
 """Of Thompson sampling's theta, to find its probabilities."""
 
 
-def play_ridge(X: Array, worth: Array, kind: str, seed: int, noise: float = 0.1) -> tuple[NDArray[np.int64], Array]:
-    """Picks and propensities of LinTS (`ts`), LinUCB (`ucb`) or an epsilon-greedy ridge learner (`greedy`)."""
+Found = tuple[NDArray[np.int64], Array, NDArray[np.int64]]
+"""Picks and propensities of a learner, and what its final greedy policy picks of fresh offers."""
+
+
+def play_ridge(X: Array, worth: Array, fresh: Array, kind: str, seed: int, noise: float = 0.1) -> Found:
+    """Let LinTS (`ts`), LinUCB (`ucb`) or an epsilon-greedy ridge learner (`greedy`) play."""
     n_rounds, n_arms, d = X.shape
     source = np.random.default_rng(seed)
     inverse, total = np.eye(d), np.zeros(d)
@@ -34,13 +38,11 @@ def play_ridge(X: Array, worth: Array, kind: str, seed: int, noise: float = 0.1)
         step = inverse @ x
         inverse -= np.outer(step, step) / (1.0 + x @ step)
         total += x * worth[t, pick]
-    return chosen, propensities
+    return chosen, propensities, np.argmax(fresh @ (inverse @ total), axis=1)
 
 
-def play_network(
-    X: Array, worth: Array, seed: int, hidden: int = 16, rate: float = 0.05
-) -> tuple[NDArray[np.int64], Array]:
-    """Picks and propensities of an epsilon-greedy network of one hidden layer, trained by a gradient step a round."""
+def play_network(X: Array, worth: Array, fresh: Array, seed: int, hidden: int = 16, rate: float = 0.05) -> Found:
+    """Let an epsilon-greedy network of one hidden layer play, trained by a gradient step a round."""
     n_rounds, n_arms, d = X.shape
     source = np.random.default_rng(seed)
     inner, bias, outer = source.standard_normal((hidden, d)) / 2, np.zeros(hidden), source.standard_normal(hidden) / 10
@@ -55,4 +57,4 @@ def play_network(
         outer += error * units[pick]
         inner += np.outer(step, X[t, pick])
         bias += step
-    return chosen, propensities
+    return chosen, propensities, np.argmax(np.tanh(fresh @ inner.T + bias) @ outer, axis=1)

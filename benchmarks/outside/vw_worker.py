@@ -8,6 +8,10 @@ import numpy as np
 import vowpalwabbit
 
 
+def _lines(rows: np.ndarray) -> list[str]:
+    return ["| " + " ".join(f"x{j}:{value:.6g}" for j, value in enumerate(row)) for row in rows]
+
+
 def main(offers: str, options: str, seed: str, out: str) -> None:
     given = np.load(offers)
     X, worth = given["X"], given["worth"]
@@ -16,13 +20,14 @@ def main(offers: str, options: str, seed: str, out: str) -> None:
     source = np.random.default_rng(int(seed))
     chosen, propensities = np.empty(n_rounds, dtype=np.int64), np.empty((n_rounds, n_arms))
     for t in range(n_rounds):
-        arms = ["| " + " ".join(f"x{j}:{value:.6g}" for j, value in enumerate(row)) for row in X[t]]
+        arms = _lines(X[t])
         probabilities = np.array(learner.predict(arms))
         propensities[t] = probabilities / probabilities.sum()
         pick = chosen[t] = source.choice(n_arms, p=propensities[t])
         arms[pick] = f"0:{-worth[t, pick]:.6g}:{propensities[t, pick]:.6g} {arms[pick]}"
         learner.learn(arms)
-    np.savez(out, chosen=chosen, propensities=propensities)
+    greedy = [int(np.argmax(learner.predict(_lines(rows)))) for rows in given["fresh"]]
+    np.savez(out, chosen=chosen, propensities=propensities, greedy=greedy)
 
 
 if __name__ == "__main__":
