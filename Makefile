@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # A target that fails half-way is made again the next time.
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow browser docs check format figures dist audit licences lock clean
+.PHONY: demo test test-slow browser services docs check format figures dist audit licences lock clean
 
 demo: $(VENV)/.run
 	$(BIN)/onlooker demo
@@ -24,6 +24,10 @@ test-slow: $(VENV)/.dev
 # The report in headless Chromium, which is installed where it is missing. SHOTS=folder keeps the screenshots.
 browser: $(VENV)/.dev
 	@PYTHON="$(BIN)/python" sh scripts/browser_tests.sh
+
+# Logs in a real PostgreSQL, which is installed where it is missing, and behind an S3 endpoint on loopback.
+services: $(VENV)/.dev build/services/.done
+	@PYTHON="$(BIN)/python" sh scripts/services_tests.sh
 
 # The documentation as a site in build/docs; a warning is an error.
 docs: $(VENV)/.dev
@@ -51,7 +55,7 @@ dist: $(VENV)/.run
 # Known weaknesses of the locked packages, from an environment of its own. A package that could not be asked about is a failure.
 audit: build/audit/.done
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
-		-r requirements/run.txt -r requirements/dev.txt -r requirements/audit.txt
+		-r requirements/run.txt -r requirements/dev.txt -r requirements/audit.txt -r requirements/services.txt
 
 # The licences of what runs, as the installed packages give them. A package that names none is a failure.
 RUN_PACKAGES = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements/run.txt | sort -u)
@@ -67,6 +71,7 @@ lock:
 	$(LOCK) pyproject.toml requirements/build.in --extra dev -o requirements/dev.txt
 	$(LOCK) pyproject.toml requirements/build.in -c requirements/dev.txt -o requirements/run.txt
 	$(LOCK) requirements/audit.in -o requirements/audit.txt
+	$(LOCK) requirements/services.in -o requirements/services.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
@@ -77,6 +82,11 @@ $(BIN)/python:
 build/audit/.done: requirements/audit.txt
 	@PYTHON="$(PYTHON)" sh scripts/make_venv.sh build/audit
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@touch $@
+
+build/services/.done: requirements/services.txt
+	@PYTHON="$(PYTHON)" sh scripts/make_venv.sh build/services
+	build/services/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/services.txt
 	@touch $@
 
 $(VENV)/.run: $(BIN)/python pyproject.toml requirements/run.txt
