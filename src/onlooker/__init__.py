@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from onlooker.imitation.score_models import Linear as Linear
     from onlooker.imitation.score_models import Products as Products
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
+    from onlooker.imitation.scores.additive import Additive as Additive
+    from onlooker.imitation.scores.additive_policy import AdditivePolicy as AdditivePolicy
+    from onlooker.logs.effects import Effect as Effect
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
     from onlooker.observers import IBCB as IBCB
@@ -86,6 +89,9 @@ _HOMES = {
     "formats.propensities": ("write_propensities",),
     "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
+    "imitation.scores.additive": ("Additive",),
+    "imitation.scores.additive_policy": ("AdditivePolicy",),
+    "logs.effects": ("Effect",),
     "logs.log": ("BanditLog",),
     "logs.policy": ("LinearPolicy",),
     "observers": (

@@ -32,7 +32,7 @@ def test_products_find_what_a_linear_score_cannot(bent):
 
 
 def test_a_policy_scores_as_its_basis_does(bent):
-    model, theta = Products(), np.random.default_rng(1).normal(size=9)
+    model, theta = Products().prepared(bent, l2=1e-4), np.random.default_rng(1).normal(size=9)
     policy = model.policy(theta, bent)
     np.testing.assert_allclose(policy.scores(bent), model.basis(bent).features @ theta)
     swapped = bent.with_features(bent.features[:, ::-1], ["c", "b", "a"])
@@ -72,4 +72,4 @@ def test_what_cannot_be_scored_is_refused(bent, tmp_path):
         ProductsPolicy(np.ones(4))
     wide = BanditLog.from_dense(np.zeros((1, 2, 150)), chosen=[0])
     with pytest.raises(InputError, match="150 features have 11325 products"):
-        Products().basis(wide)
+        Products().prepared(wide, l2=1e-4)

@@ -74,22 +74,30 @@ class FitFindings:
     """How many directions of theta the rounds identify."""
 
 
-def check_fit(objective: Objective, fit: Fit, hessian: Matrix) -> FitFindings:
-    """Check what the data identify and how far the fit can be trusted; `hessian` is the objective's at the fit."""
+def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | None = None) -> FitFindings:
+    """Check what the data identify and how far the fit can be trusted; `hessian` is the objective's at the fit.
+
+    Weights that are `smooth` have a penalty that was chosen for them: it is meant to decide, so it identifies them.
+    """
     names = feature_labels(objective.feature_names, objective.n_features)
     hessian = objective.filled(hessian)
     of_data = hessian.copy()
     of_data[np.diag_indices_from(of_data)] -= objective.l2
-    curvature = _curvature(objective, of_data)
-    rank = curvature.rank - objective.n_redundant
-    constant, tangled = curvature.constant, curvature.tangled
-    unbounded = _unbounded(objective, fit, hessian)
+    own = np.ones(objective.n_features, dtype=bool) if smooth is None else ~smooth
+    curvature = _curvature(objective, of_data, own)
+    rank = curvature.rank - objective.n_redundant + np.count_nonzero(~own)
+    constant, tangled = ~own, ~own
+    constant[own], tangled[own] = curvature.constant, curvature.tangled
+    constant, tangled = constant & own, tangled & own
+    unbounded = _unbounded(objective, fit, hessian) & own
     findings = [
         *_about_rounds(objective),
         *_about_arms(objective.arms),
         *about_collinearity(constant & ~_of_lone_arms(objective), tangled, names),
         *_about_separation(objective, fit, unbounded & ~constant, names),
-        *_about_penalty(objective, _inverse_diagonal(objective, fit, hessian), ~constant & ~tangled, unbounded, names),
+        *_about_penalty(
+            objective, _inverse_diagonal(objective, fit, hessian), own & ~constant & ~tangled, unbounded, names
+        ),
         *_about_convergence(fit, unbounded),
     ]
     if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
@@ -299,8 +307,10 @@ def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[
         )
 
 
-def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
+def _curvature(objective: Objective, data_hessian: Matrix, own: Flags) -> Curvature:
     """Which directions of theta the choices depend on; a feature that varies by no more than rounding is constant.
+
+    Of the weights that are their `own`: those of a curve may well do what another does.
 
     Judged by the fit's own curvature first, then by a sample of the rounds; all are used only if both look flat.
     """
@@ -309,11 +319,14 @@ def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
         solved = cholesky_inverse(data_hessian)
         if solved is not None and solved[1] > UNIDENTIFIED:
             return Curvature.without_flat(data_hessian)
-    found = Curvature.of(data_hessian, flat=UNIDENTIFIED, noise=noise)
+    if not own.any():
+        return Curvature.without_flat(np.zeros((0, 0)))
+    these = np.ix_(own, own)
+    found = Curvature.of(data_hessian[these], flat=UNIDENTIFIED, noise=noise[own])
     for full in (False, True):
         if found.n_flat:
             spread = objective.filled(objective.spread(full=full))
-            found = Curvature.of(spread, flat=UNIDENTIFIED, noise=noise)
+            found = Curvature.of(spread[these], flat=UNIDENTIFIED, noise=noise[own])
     return found
 
 

@@ -1,7 +1,8 @@
 """How features become an arm's score. Linear is one way; others are linear in a basis made from the features.
 
-A score model turns a log into the log that a linear fit sees, and the weights found there into a policy for logs as
-they are. A new one is a frozen dataclass with these two methods.
+A score model, prepared for a log, turns it into the log that a linear fit sees, and the weights found there into a
+policy for logs as they are. A new one is a frozen dataclass with `prepared`; a model that is not linear in any basis has
+`fitted` instead. Those that take more than a few lines live in `scores/`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from itertools import combinations_with_replacement
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories
 from onlooker.logs.log import BanditLog, feature_labels
@@ -26,8 +27,12 @@ from onlooker.logs.policy import LinearPolicy, Policy, load_weights, save_weight
 SCHEMA = "onlooker.products-policy/1"
 """Written into every saved policy on products; a file with another one is refused."""
 
-MOST_PRODUCTS = 5000
+MOST_COLUMNS = 5000
 """Basis functions beyond which a dense fit is refused: its matrices would take gigabytes."""
+
+
+LEAST_L2 = 1e-10
+"""Penalty that the scales of a basis with own penalties refer to, where the observer's is smaller."""
 
 
 class Named(Protocol):
@@ -42,28 +47,79 @@ class Named(Protocol):
         """Levels of every category by its column, the reference first, or None."""
 
 
-@runtime_checkable
-class ScoreModel(Protocol):
-    """From features to scores, linear in the parameters."""
+Flags = NDArray[np.bool_]
+"""One flag per weight."""
+
+
+class Basis(Protocol):
+    """A score that is linear in its weights, made ready for a log."""
+
+    @property
+    def l2(self) -> float:
+        """The penalty on the mean loss, `l2/2 |theta|^2`, that its weights are to have."""
+
+    @property
+    def smooth(self) -> Flags | None:
+        """Which weights have a penalty that was chosen for them; None for none."""
+
+    @property
+    def positive(self) -> Flags | None:
+        """Which weights may not be negative; None for none."""
 
     def basis(self, log: BanditLog) -> BanditLog:
         """The same rounds with the basis functions in the place of the features."""
 
-    def policy(self, theta: Vector, log: Named) -> Policy:
+    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> Policy:
         """The policy that scores arms of logs like `log`, given the weights of the basis functions."""
+
+    def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
+        """What a reader is shown of the weights: names, estimates and their covariance."""
+
+
+@runtime_checkable
+class ScoreModel(Protocol):
+    """From features to scores, linear in the parameters."""
+
+    def prepared(self, log: BanditLog, *, l2: float, weights: Vector | None = None) -> Basis:
+        """What depends on the rounds is chosen from these, such as knots and smoothness; `weights` are the rounds'."""
+
+
+@runtime_checkable
+class FreeScore(Protocol):
+    """From features to scores that are not linear in the parameters: such a model fits itself."""
+
+    def fitted(self, log: BanditLog, *, weights: Vector | None = None, seed: int = 0) -> Policy:
+        """The policy that imitates these rounds."""
 
 
 @dataclass(frozen=True)
 class Linear:
     """A weight for every feature: the paper's."""
 
+    def prepared(self, log: BanditLog, *, l2: float, weights: Vector | None = None) -> LinearBasis:  # noqa: ARG002
+        """Nothing depends on the rounds."""
+        return LinearBasis(l2)
+
+
+@dataclass(frozen=True)
+class LinearBasis:
+    """The features as they are."""
+
+    l2: float
+    smooth: None = None
+    positive: None = None
+
     def basis(self, log: BanditLog) -> BanditLog:
         """The log as it is."""
         return log
 
-    def policy(self, theta: Vector, log: Named) -> LinearPolicy:
+    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> LinearPolicy:  # noqa: ARG002
         """A linear policy."""
         return LinearPolicy.of(theta, log)
+
+    def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
+        """The weights as they are."""
+        return feature_labels(getattr(log, "weight_names", log.feature_names), len(theta)), theta, covariance
 
 
 LINEAR = Linear()
@@ -74,31 +130,70 @@ LINEAR = Linear()
 class Products:
     """A weight for every feature, for its square, and for its product with every other feature.
 
+    How strongly the weights of the products are regularised is chosen by the evidence, apart from the features'.
+
     Examples
     --------
     >>> log = BanditLog.from_dense(np.array([[[2.0, 3.0]]]), chosen=[0], feature_names=["a", "b"])
-    >>> basis = Products().basis(log)
+    >>> basis = ProductsBasis(l2=0.0).basis(log)
     >>> dict(zip(basis.feature_names, basis.features[0].tolist()))
     {'a': 2.0, 'b': 3.0, 'a*a': 4.0, 'a*b': 6.0, 'b*b': 9.0}
     """
+
+    def prepared(self, log: BanditLog, *, l2: float, weights: Vector | None = None) -> ProductsBasis:
+        """The penalty of the products, by the evidence of these rounds."""
+        from onlooker.imitation.scores.evidence import variances
+
+        l2, d = max(l2, LEAST_L2), log.n_features
+        columns = ProductsBasis(l2=l2).basis(log)
+        rows = columns.dense.astype(np.float64)
+        spreads = rows.std(axis=0)
+        units = 1 / np.where(spreads > 0, spreads, 1.0)
+        # One penalty for all products, in units in which they vary by one on average.
+        units[d:] = 1 / max(float(np.sqrt(np.mean(spreads[d:] ** 2))), 1e-150)
+        groups = np.where(np.arange(len(units)) < d, -1, 0)
+        (found,) = variances(log.with_features(rows * units), groups, l2 * units**2, weights=weights)
+        total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
+        return ProductsBasis(l2=l2, scale=float(units[-1] * np.sqrt(found * total * l2)))
+
+
+@dataclass(frozen=True)
+class ProductsBasis:
+    """Features, and their products times `scale`, which makes the penalty `l2` the one that was chosen for them."""
+
+    l2: float
+    scale: float = 1.0
+    smooth: None = None
+    positive: None = None
 
     def basis(self, log: BanditLog) -> BanditLog:
         """Features and their products, pair by pair."""
         rows, d = log.dense, log.n_features
         first, second = _pairs(d)
-        if d + len(first) > MOST_PRODUCTS:
+        if d + len(first) > MOST_COLUMNS:
             raise InputError(
                 f"{counted(d, 'feature')} have {len(first)} products: name fewer features, or score them linearly"
             )
-        values = np.hstack([rows, rows[:, first] * rows[:, second]])
+        values = np.hstack([rows, rows[:, first] * rows[:, second] * rows.dtype.type(self.scale)])
         names = feature_labels(log.weight_names, d)
         return log.with_features(
             values, [*names, *(f"{names[i]}*{names[j]}" for i, j in zip(first, second, strict=True))]
         )
 
-    def policy(self, theta: Vector, log: Named) -> ProductsPolicy:
+    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> ProductsPolicy:  # noqa: ARG002
         """A policy on the features and their products."""
-        return ProductsPolicy(theta, log.feature_names, log.categories)
+        return ProductsPolicy(theta * self._units(len(theta)), log.feature_names, log.categories)
+
+    def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
+        """The weights of features and products in their own units."""
+        units = self._units(len(theta))
+        d = _n_features(len(theta))
+        names = feature_labels(log.feature_names, d)
+        labels = (*names, *(f"{names[i]}*{names[j]}" for i, j in zip(*_pairs(d), strict=True)))
+        return labels, theta * units, covariance * np.outer(units, units)
+
+    def _units(self, n_weights: int) -> Vector:
+        return np.where(np.arange(n_weights) < _n_features(n_weights), 1.0, self.scale)
 
 
 class ProductsPolicy:
@@ -119,8 +214,7 @@ class ProductsPolicy:
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.theta = LinearPolicy(theta).theta
-        # n weights are those of d features and of their d (d + 1) / 2 products.
-        d = int((np.sqrt(8 * len(self.theta) + 9) - 3) / 2)
+        d = _n_features(len(self.theta))
         first, second = _pairs(d)
         if d + len(first) != len(self.theta):
             raise InputError(
@@ -172,6 +266,11 @@ class ProductsPolicy:
     def load(cls, path: str | os.PathLike[str]) -> ProductsPolicy:
         """Read a policy that `save` wrote. Nothing in the file is run."""
         return load_weights(path, SCHEMA, cls)
+
+
+def _n_features(n_weights: int) -> int:
+    """The number d of features that have so many weights: d, and d (d + 1) / 2 for their products."""
+    return int((np.sqrt(8 * n_weights + 9) - 3) / 2)
 
 
 def _pairs(n_features: int) -> tuple[Index, Index]:

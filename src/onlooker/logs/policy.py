@@ -18,11 +18,12 @@ from onlooker.base.types import Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.arm_ids import key_of
 from onlooker.logs.categories import Categories, Encoding, as_categories, products_of
+from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.encoding import feature_rows
 from onlooker.logs.factored import Crossing
 from onlooker.logs.frames import arrow_table, opened
 from onlooker.logs.layouts import Layout
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import as_names
 
@@ -176,6 +177,21 @@ class LinearPolicy:
         """Softmax of the scores within every round, one per row of `log.features`."""
         return ragged.softmax(self.scores(log), log.offsets)
 
+    def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
+        """What a feature adds to the score: a straight line, at `x` or from 0 to 1.
+
+        A policy alone does not know how certain its weights are, so there is no band: `SuffixImitation.effect` has one.
+
+        Examples
+        --------
+        >>> LinearPolicy([3.0, 0.0], feature_names=["speed", "price"]).effect("speed", [1.0, 2.0]).effect
+        array([3., 6.])
+        """
+        points = grid(np.array([0.0, 1.0])) if x is None else as_curve(x)
+        values = self.theta[feature_place(self, name)] * points
+        unknown = np.full(len(points), np.nan)
+        return Effect(name=name, x=points, effect=values, low=unknown, high=unknown, level=level)
+
     def pick(self, offers: Any) -> int:
         """Position of the best arm of one round, the first of equals.
 
@@ -264,6 +280,15 @@ class LinearPolicy:
         return load_weights(path, SCHEMA, cls, crossing_of)
 
 
+def feature_place(policy: Weighted, name: object) -> int:
+    """Where a policy has a feature, by its name, or by its number where features have no names."""
+    names = feature_labels(policy.feature_names, len(policy.theta))
+    if isinstance(name, str) and name in names:
+        return names.index(name)
+    some = ", ".join(repr(one) for one in names[:5])
+    raise InputError(f"the policy has no feature {one_line(repr(name), 60)}: it has {some}{', ...' * (len(names) > 5)}")
+
+
 class Described(Protocol):
     """What knows its features: a log, wherever it is."""
 
@@ -291,12 +316,25 @@ def save_weights(
     path: str | os.PathLike[str], schema: str, policy: Weighted, more: Mapping[str, Any] | None = None
 ) -> None:
     """Write a policy's weights, names and categories as JSON, and `more` about them."""
+    document = weights_document(schema, policy) | dict(more or {})
+    write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def weights_document(schema: str, policy: Weighted) -> dict[str, Any]:
+    """What is saved of a policy's weights, names and categories."""
     names = None if policy.feature_names is None else list(policy.feature_names)
     document: dict[str, Any] = {"schema": schema, "theta": policy.theta.tolist(), "feature_names": names}
     if policy.categories is not None:
         document["categories"] = dict(policy.categories)
-    document |= more or {}
-    write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    return document
+
+
+def read_weights(document: Mapping[str, Any]) -> tuple[list[Any], list[Any] | None, dict[str, list[str]] | None]:
+    """Weights, names and categories of what `weights_document` gave."""
+    names, categories = document.get("feature_names"), document.get("categories")
+    theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
+    known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+    return theta, known, None if categories is None else _levels(categories)
 
 
 def load_weights(
@@ -307,12 +345,10 @@ def load_weights(
 ) -> W:
     """Make a policy of what `save_weights` wrote, and of what `more` finds in the document."""
     document = read_document(path, [schema], "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
-    names, categories = document.get("feature_names"), document.get("categories")
     try:
-        theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
-        known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+        weights = read_weights(document)
         extra = () if more is None else (more(document),)
-        return policy(theta, known, None if categories is None else _levels(categories), *extra)
+        return policy(*weights, *extra)
     except InputError as error:
         raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
 

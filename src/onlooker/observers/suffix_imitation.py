@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
@@ -27,7 +27,8 @@ from onlooker.imitation.objective import (
     window_width,
 )
 from onlooker.imitation.out_of_core import PartedObjective
-from onlooker.imitation.score_models import LINEAR, ScoreModel
+from onlooker.imitation.score_models import LINEAR, Basis, Linear, LinearBasis, ScoreModel
+from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
 from onlooker.logs.factored import FactoredRows
@@ -55,13 +56,16 @@ def suffix_objective(
         if sample_weight is not None:
             raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
         return _of_parts(log, burn_in, l2)
-    n_rounds = as_log(log).n_rounds
+    start, weights = suffix_start(as_log(log), burn_in, sample_weight)
+    return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
+
+
+def suffix_start(log: BanditLog, burn_in: BurnIn, sample_weight: ArrayLike | None = None) -> tuple[int, Vector | None]:
+    """How many rounds the burn-in discards, and the weights of the others where there are weights."""
     if sample_weight is not None:
-        start, weights = _weighted_suffix(log, burn_in, as_weights(sample_weight, n_rounds, "sample_weight"))
-        return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
-    start = _checked(burn_in.start(log), n_rounds)
-    start = int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0])
-    return SoftmaxObjective(log.suffix(start), l2=l2), start
+        return _weighted_suffix(log, burn_in, as_weights(sample_weight, log.n_rounds, "sample_weight"))
+    start = _checked(burn_in.start(log), log.n_rounds)
+    return int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0]), None
 
 
 def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
@@ -226,41 +230,34 @@ class SuffixImitation(Observer):
         rounds, as many as fit into memory.
         """
         self._check_parameters()
-        basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
         whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
-        check_room(basis, FITTING)
-        objective, start = suffix_objective(
-            basis, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
-        )
+        objective, start, basis = self._prepared(log, sample_weight)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
-        fit, at, covariance = self._estimate(objective, model=self.covariance == "model" or not whole)
+        fit, at, covariance = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
         if isinstance(at, CurvedPoint) and covariance is not None:
-            found = check_fit(objective, fit, at.hessian)
-            identified = found.identified & _enough(objective)
+            found = check_fit(objective, fit, at.hessian, basis.smooth)
+            identified = found.identified & (_enough(objective) or basis.smooth is not None)
             covariance[~identified, :] = np.nan
             covariance[:, ~identified] = np.nan
-            self.shrinkage_ = _shrinkage(objective, at, fit)
+            self.shrinkage_ = _shrinkage(objective, at, fit, basis.smooth)
         else:
             found = check_large_fit(objective, fit, objective.variances(at.theta))
             self.shrinkage_ = np.nan
-            covariance = np.full((basis.n_features,) * 2, np.nan) if basis.n_features <= MOST_WEIGHTS else None
+            n_weights = objective.n_features
+            covariance = np.full((n_weights,) * 2, np.nan) if n_weights <= MOST_WEIGHTS else None
 
-        self._weights = np.where(found.constant, 0.0, at.theta)
-        self._labels = feature_labels(objective.feature_names, basis.n_features)
-        self._crossing = getattr(basis, "crossing", None)
-        self.policy_ = self.score_model.policy(self._weights, log)
+        self._report(np.where(found.constant, 0.0, at.theta), covariance, basis, log)
         self.burn_in_ = start
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
-        self.covariance_ = covariance
         self.n_rounds_ = objective.n_rounds
         self.agreement_ = at.agreed / objective.total
         self.rank_ = found.rank
         self.log_likelihood_ = -objective.total * at.loss
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
-            self._miss_fewest(objective, log, progress)
+            self._miss_fewest(objective, basis, log, progress)
         self._remember(log)
         self._warn([warning for warning in found.warnings if self._concerns(warning)], stacklevel=2)
         return self
@@ -306,17 +303,55 @@ class SuffixImitation(Observer):
         if self.lags is not None:
             as_whole(self.lags, "lags")
 
-    def _miss_fewest(self, objective: SoftmaxObjective, log: BanditLog | Parts, progress: Progress | None) -> None:
+    def _prepared(self, log: BanditLog | Parts, sample_weight: ArrayLike | None) -> tuple[Objective, int, Basis]:
+        """Objective of the rounds after the burn-in, how many are discarded, and the basis that it is about."""
+        burn_in = as_burn_in(self.burn_in, l2=self.l2)
+        if isinstance(self.score_model, Linear):
+            check_room(log, FITTING)
+            return *suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight), LinearBasis(self.l2)
+        whole = judged = as_log(log)
+        if not isinstance(burn_in, LengthRule):
+            first = self.score_model.prepared(whole, l2=self.l2)
+            judged = first.basis(whole)
+            burn_in = as_burn_in(self.burn_in, l2=first.l2)
+        start, weights = suffix_start(judged, burn_in, sample_weight)
+        rounds = whole.suffix(start)
+        basis = self.score_model.prepared(rounds, l2=self.l2, weights=weights)
+        columns = basis.basis(rounds)
+        check_room(columns, FITTING)
+        return SoftmaxObjective(columns, l2=basis.l2, weights=weights), start, basis
+
+    def _report(self, theta: Vector, covariance: Matrix | None, basis: Basis, log: BanditLog | Parts) -> None:
+        """Keep the policy, and what is shown of its weights."""
+        self._theta, self._crossing = theta, getattr(log, "crossing", None)
+        self.policy_ = basis.policy(theta, log, covariance)
+        unknown = (
+            np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None
+        )
+        known = covariance if covariance is not None else unknown
+        if known is None:
+            self._labels, self._weights = (
+                feature_labels(getattr(log, "weight_names", log.feature_names), len(theta)),
+                theta,
+            )
+            self.covariance_ = None
+            return
+        self._labels, self._weights, self.covariance_ = basis.reported(theta, known, log)
+
+    def _miss_fewest(
+        self, objective: SoftmaxObjective, basis: Basis, log: BanditLog | Parts, progress: Progress | None
+    ) -> None:
         """Put the policy of the smallest 0-1 loss in the place of the softmax's."""
-        found = fewest_misses(objective, self._weights, seed=self.seed, progress=progress)
-        self._weights = found.theta
-        self.policy_ = self.score_model.policy(found.theta, log)
+        if basis.positive is not None and basis.positive.any():
+            raise InputError("loss 'zero_one' knows no monotone curves: leave monotone out, or use loss='softmax'")
+        found = fewest_misses(objective, self._theta, seed=self.seed, progress=progress)
+        known = self.covariance_ is not None
+        self._report(found.theta, np.full((len(found.theta),) * 2, np.nan) if known else None, basis, log)
         self.loss_ = found.loss
         self.n_iter_ = found.n_iter
         self.agreement_ = found.agreed / objective.total
         self.log_likelihood_ = -objective.total * objective.slope(found.theta).loss
         self.shrinkage_ = np.nan
-        self.covariance_ = None if self.covariance_ is None else np.full_like(self.covariance_, np.nan)
 
     def _concerns(self, warning: OnlookerWarning) -> bool:
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
@@ -333,8 +368,10 @@ class SuffixImitation(Observer):
             )
         return broken is None
 
-    def _estimate(self, objective: Objective, *, model: bool) -> tuple[Fit, Point, Matrix | None]:
+    def _estimate(self, objective: Objective, basis: Basis, *, model: bool) -> tuple[Fit, Point, Matrix | None]:
         """The minimum, the curvature there, and the covariance that follows from it; None for too many weights."""
+        if basis.smooth is not None:
+            return smooth_estimate(objective, basis, None if model else window_width(objective, self.lags))
         if objective.many and (objective.n_features > MOST_WEIGHTS or not _enough(objective)):
             fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
             fit = replace(fit, at=objective.judged(fit.theta))
@@ -382,8 +419,9 @@ def _enough(objective: Objective) -> bool:
     return objective.n_rounds > objective.n_features - objective.n_redundant
 
 
-def _shrinkage(objective: Objective, at: CurvedPoint, fit: Fit) -> float:
-    """By how much regularisation shrinks the weights, to first order."""
-    squared = float(at.theta @ at.theta)
+def _shrinkage(objective: Objective, at: CurvedPoint, fit: Fit, smooth: NDArray[np.bool_] | None) -> float:
+    """By how much regularisation shrinks the weights, to first order; those of curves are shrunken on purpose."""
+    theta = at.theta if smooth is None else np.where(smooth, 0.0, at.theta)
+    squared = float(theta @ theta)
     metric = fit.metric if objective.many and fit.metric is not None else inverse(at.hessian)
-    return float(objective.l2 * at.theta @ metric @ at.theta) / squared if squared else 0.0
+    return float(objective.l2 * theta @ metric @ theta) / squared if squared else 0.0

@@ -1,0 +1,146 @@
+"""Cubic splines of one feature, as columns: B-splines between the outer knots, straight lines beyond them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.base.errors import InputError
+from onlooker.base.types import Matrix, Vector
+
+DEGREE = 3
+"""Cubic: the curvature of the curve is continuous."""
+
+FEWEST_VALUES = 3
+"""A feature with fewer distinct values has nothing that a straight line could not say."""
+
+MOST_SAMPLED = 100_000
+"""Rows that knots are chosen by: an even sample, where there are more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """All cubic splines with these knots, which continue as straight lines beyond the first and the last knot.
+
+    Examples
+    --------
+    >>> spline = Spline(np.array([0.0, 1.0, 3.0]))
+    >>> spline.columns(np.array([0.5, 2.0])).sum(axis=1)
+    array([1., 1.])
+    >>> spline.values(np.array([-10.0, 0.5, 99.0]), spline.line)
+    array([-10. ,   0.5,  99. ])
+    """
+
+    knots: Vector
+    """Distinct and increasing, two or more; the outer ones are the range of the feature."""
+
+    def __post_init__(self) -> None:
+        if self.knots.ndim != 1 or len(self.knots) < 2 or not np.isfinite(self.knots).all():
+            raise InputError("a spline needs two knots or more, all finite")
+        width = self.knots[-1] - self.knots[0]
+        if not np.isfinite(width) or not (np.diff(self.knots) > 1e-12 * width).all():
+            raise InputError("the knots of a spline must increase")
+
+    @property
+    def n_columns(self) -> int:
+        """How many B-splines there are."""
+        return len(self.knots) + DEGREE - 1
+
+    @cached_property
+    def _padded(self) -> Vector:
+        ends = np.repeat(self.knots[[0, -1]], DEGREE)
+        return np.concatenate([ends[:DEGREE], self.knots, ends[DEGREE:]])
+
+    @cached_property
+    def _slopes(self) -> Matrix:
+        """Slope of every B-spline at the first and at the last knot, shape (2, columns)."""
+        from scipy.interpolate import BSpline
+
+        slope = BSpline(self._padded, np.eye(self.n_columns), DEGREE).derivative()
+        return np.asarray(slope(self.knots[[0, -1]]), dtype=np.float64)
+
+    @cached_property
+    def line(self) -> Vector:
+        """Coefficients of the straight line `f(x) = x`."""
+        t = self._padded
+        return np.asarray((t[1:-3] + t[2:-2] + t[3:-1]) / 3)
+
+    def columns(self, x: Vector) -> Matrix:
+        """Every B-spline at `x`, shape (n, columns); the rows sum to one."""
+        from scipy.interpolate import BSpline
+
+        inside = np.clip(x, self.knots[0], self.knots[-1])
+        found = BSpline.design_matrix(inside, self._padded, DEGREE).toarray()
+        beyond = np.flatnonzero(inside != x)
+        if len(beyond):
+            slopes = self._slopes[(x[beyond] > self.knots[-1]).astype(np.int64)]
+            found[beyond] += (x - inside)[beyond, None] * slopes
+        return np.asarray(found)
+
+    def slopes(self, x: Vector) -> Matrix:
+        """Slope of every B-spline at `x`, shape (n, columns)."""
+        from scipy.interpolate import BSpline
+
+        inside = np.clip(x, self.knots[0], self.knots[-1])
+        return np.asarray(BSpline(self._padded, np.eye(self.n_columns), DEGREE).derivative()(inside))
+
+    def values(self, x: Vector, coefficients: Vector) -> Vector:
+        """The spline with these coefficients at `x`."""
+        from scipy.interpolate import BSpline
+
+        x = np.asarray(x, dtype=np.float64)
+        inside = np.clip(x, self.knots[0], self.knots[-1])
+        found = BSpline(self._padded, coefficients, DEGREE)(inside)
+        slopes = self._slopes @ coefficients
+        return np.asarray(found + (x - inside) * slopes[(x > self.knots[-1]).astype(np.int64)])
+
+    def wiggles(self) -> Matrix:
+        """Coefficients of splines that are no straight line, as columns; their combination with independent standard
+        normal weights is the smoothest random curve: a ridge on the weights penalises the integrated squared curvature.
+        """
+        from scipy.interpolate import BSpline
+
+        # On the unit interval, so that the numbers do not depend on the feature's unit.
+        unit = Spline((self.knots - self.knots[0]) / (self.knots[-1] - self.knots[0]))
+        bend = BSpline(unit._padded, np.eye(self.n_columns), DEGREE).derivative(2)  # noqa: SLF001  of its own class
+        left, width = unit.knots[:-1], np.diff(unit.knots)
+        # Two points of Gauss in every interval: exact, since curvatures are straight lines there.
+        points = [bend(left + width * (0.5 + side / np.sqrt(12))) for side in (-1, 1)]
+        penalty = sum(p.T @ (p * (width / 2)[:, None]) for p in points)
+        sizes, directions = np.linalg.eigh(penalty)
+        # The two smallest belong to constants and lines.
+        return np.asarray(directions[:, 2:] / np.sqrt(sizes[2:]))
+
+    def steps(self) -> Matrix:
+        """Coefficients of increasing splines, as columns: their sums with weights of at least 0 increase everywhere."""
+        return np.tril(np.ones((self.n_columns, self.n_columns)))[:, 1:]
+
+
+def spline_of(values: NDArray[np.floating], n_knots: int) -> Spline | None:
+    """A spline with knots at quantiles of the distinct values; None for fewer than three of those.
+
+    Examples
+    --------
+    >>> spline_of(np.arange(101.0), 5).knots
+    array([  0.,  25.,  50.,  75., 100.])
+    >>> spline_of(np.array([0.0, 1.0, 1.0]), 5) is None
+    True
+    """
+    distinct = np.unique(values[:: max(1, len(values) // MOST_SAMPLED)].astype(np.float64))
+    if len(distinct) < FEWEST_VALUES:
+        return None
+    # Beyond a sample's range curves are lines; the outer knots are those of all values.
+    distinct[0], distinct[-1] = min(distinct[0], values.min()), max(distinct[-1], values.max())
+    # By the distinct values: a value that most rows share, as 0 often is, shall not have all knots.
+    knots = np.quantile(distinct, np.linspace(0, 1, min(n_knots, len(distinct))))
+    kept = np.concatenate([[True], np.diff(knots) > 1e-9 * (knots[-1] - knots[0])])
+    kept[-1] = True
+    found = knots[kept]
+    if len(found) >= 2 and found[-1] - found[-2] <= 1e-9 * (found[-1] - found[0]):
+        found = np.delete(found, -2)
+    if len(found) < FEWEST_VALUES or not np.isfinite(found[-1] - found[0]):
+        return None
+    return Spline(found)

@@ -1,0 +1,128 @@
+"""What an additive score consists of: curves of features and surfaces of two, saved by their knots and coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from onlooker.base.errors import InputError
+from onlooker.base.text import one_line
+from onlooker.base.types import Matrix, Vector
+from onlooker.imitation.scores.splines import Spline
+
+MOST_COEFFICIENTS = 10_000
+"""Of a term in a file; those that are fitted have far fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A curve of one feature, or a surface of two: coefficients of the products of their B-splines.
+
+    A feature without curve, as a yes or no, has knots 0 and 1: its B-splines then are only used as a straight line.
+    """
+
+    features: tuple[int, ...]
+    """Places of the features: one or two."""
+    splines: tuple[Spline, ...]
+    """One for each."""
+    coefficients: Vector
+    """Of the B-splines, or of their products with the last feature's changing fastest."""
+    covariance: Matrix
+    """Of the coefficients; empty where it is not known."""
+    means: Vector
+    """Mean of each of those columns over the rows that were fitted: effects are differences to it."""
+
+    def __post_init__(self) -> None:
+        size = int(np.prod([one.n_columns for one in self.splines]))
+        if not 1 <= len(self.features) == len(self.splines) <= 2 or len(set(self.features)) < len(self.features):
+            raise InputError("a term has one feature or two, and a list of knots for each")
+        if self.coefficients.shape != (size,) or self.means.shape != (size,):
+            raise InputError(f"a term with {size} B-splines needs as many coefficients and means")
+        if self.covariance.shape not in {(0, 0), (size, size)}:
+            raise InputError(f"the covariance of a term with {size} coefficients must have as many rows and columns")
+        if not np.isfinite(self.coefficients).all() or not np.isfinite(self.means).all():
+            raise InputError("the coefficients of a term must be finite")
+
+    def columns(self, values: Sequence[Vector]) -> Matrix:
+        """The products of the B-splines at these values of the features, shape (n, coefficients)."""
+        first, *others = (one.columns(x) for one, x in zip(self.splines, values, strict=True))
+        for other in others:
+            first = (first[:, :, None] * other[:, None, :]).reshape(len(first), -1)
+        return first
+
+    def scores(self, values: Sequence[Vector]) -> Vector:
+        """What the term adds to the score."""
+        if len(self.splines) == 1:
+            return self.splines[0].values(values[0], self.coefficients)
+        first, second = (one.columns(x) for one, x in zip(self.splines, values, strict=True))
+        grid = self.coefficients.reshape(first.shape[1], second.shape[1])
+        return np.asarray(np.einsum("ij,ij->i", first @ grid, second))
+
+    def effect(self, values: Sequence[Vector]) -> tuple[Vector, Vector]:
+        """The same less its mean over the rows that were fitted, and its standard error (NaN where not known)."""
+        centred = self.columns(values) - self.means
+        errors = np.full(len(centred), np.nan)
+        if self.covariance.size:
+            with np.errstate(invalid="ignore"):
+                errors = np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ self.covariance, centred), 0.0))
+        return np.asarray(centred @ self.coefficients), errors
+
+    def document(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        covariance = None if np.isnan(self.covariance).any() else self.covariance.tolist()
+        return {
+            "features": list(self.features),
+            "knots": [one.knots.tolist() for one in self.splines],
+            "coefficients": self.coefficients.tolist(),
+            "covariance": covariance or None,
+            "means": self.means.tolist(),
+        }
+
+    @classmethod
+    def read(cls, document: Any, n_features: int) -> Term:
+        """What `document` gave, checked."""
+        if not isinstance(document, Mapping):
+            raise InputError("a term must be an object")
+        places, knots = document.get("features"), document.get("knots")
+        if not isinstance(places, list) or not all(type(one) is int and 0 <= one < n_features for one in places):
+            raise InputError(f"the features of a term must be places below {n_features}")
+        if not isinstance(knots, list) or not 1 <= len(knots) <= 2:
+            raise InputError("the knots of a term must be one or two lists of numbers")
+        splines = tuple(Spline(numbers(one, "knots")) for one in knots)
+        if np.prod([float(one.n_columns) for one in splines]) > MOST_COEFFICIENTS:
+            raise InputError(f"a term has more than {MOST_COEFFICIENTS} coefficients")
+        coefficients = numbers(document.get("coefficients"), "coefficients")
+        covariance, known = np.zeros((0, 0)), document.get("covariance")
+        if known is not None:
+            rows = [numbers(row, "covariance") for row in known] if isinstance(known, list) else []
+            if len(rows) != len(coefficients) or any(len(row) != len(rows) for row in rows):
+                raise InputError("the covariance of a term must have as many rows and columns as it has coefficients")
+            covariance = np.array(rows)
+        return cls(tuple(places), splines, coefficients, covariance, numbers(document.get("means"), "means"))
+
+
+def numbers(values: Any, name: str) -> Vector:
+    """A list of finite numbers in a file."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{name!r} must be a list of numbers")
+    for value in values:
+        if type(value) not in (int, float) or not abs(value) < 1e300:
+            raise InputError(f"{name!r} has {one_line(repr(value), 40)}: it must be a list of finite numbers")
+    return np.array(values, dtype=np.float64)
+
+
+def crossed(first: Matrix, second: Matrix) -> Matrix:
+    """Coefficients of all products of two lists of splines, given as columns of coefficients.
+
+    Examples
+    --------
+    >>> crossed(np.eye(2), np.array([[1.0], [2.0]])).T
+    array([[1., 2., 0., 0.],
+           [0., 0., 1., 2.]])
+    """
+    pairs = product(first.T, second.T)
+    return np.column_stack([np.outer(a, b).ravel() for a, b in pairs])
