@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
     from onlooker.imitation.scores.additive import Additive as Additive
     from onlooker.imitation.scores.additive_policy import AdditivePolicy as AdditivePolicy
+    from onlooker.imitation.scores.boosted import Boosted as Boosted
+    from onlooker.imitation.scores.loading import load_policy as load_policy
+    from onlooker.imitation.scores.neural import Neural as Neural
+    from onlooker.imitation.scores.neural import NeuralPolicy as NeuralPolicy
+    from onlooker.imitation.scores.trees import BoostedPolicy as BoostedPolicy
     from onlooker.logs.effects import Effect as Effect
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
@@ -91,6 +96,10 @@ _HOMES = {
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
     "imitation.scores.additive": ("Additive",),
     "imitation.scores.additive_policy": ("AdditivePolicy",),
+    "imitation.scores.boosted": ("Boosted",),
+    "imitation.scores.loading": ("load_policy",),
+    "imitation.scores.neural": ("Neural", "NeuralPolicy"),
+    "imitation.scores.trees": ("BoostedPolicy",),
     "logs.effects": ("Effect",),
     "logs.log": ("BanditLog",),
     "logs.policy": ("LinearPolicy",),

@@ -32,7 +32,7 @@ def step_within(theta: Vector, gradient: Vector, hessian: Matrix, positive: Flag
     ([0.0, 1.0], [False, True])
     """
     if not positive.any():
-        return -np.linalg.solve(hessian, gradient), np.ones(len(theta), dtype=bool)
+        return np.asarray(-np.linalg.solve(hessian, gradient)), np.ones(len(theta), dtype=bool)
     linear = gradient - hessian @ theta
     free = ~positive | (theta > 0)
     x = np.where(free, theta, 0.0)

@@ -85,7 +85,7 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     of_data[np.diag_indices_from(of_data)] -= objective.l2
     own = np.ones(objective.n_features, dtype=bool) if smooth is None else ~smooth
     curvature = _curvature(objective, of_data, own)
-    rank = curvature.rank - objective.n_redundant + np.count_nonzero(~own)
+    rank = curvature.rank - objective.n_redundant + int(np.count_nonzero(~own))
     constant, tangled = ~own, ~own
     constant[own], tangled[own] = curvature.constant, curvature.tangled
     constant, tangled = constant & own, tangled & own

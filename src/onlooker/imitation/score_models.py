@@ -1,8 +1,8 @@
 """How features become an arm's score. Linear is one way; others are linear in a basis made from the features.
 
 A score model, prepared for a log, turns it into the log that a linear fit sees, and the weights found there into a
-policy for logs as they are. A new one is a frozen dataclass with `prepared`; a model that is not linear in any basis has
-`fitted` instead. Those that take more than a few lines live in `scores/`.
+policy for logs as they are. A new one is a frozen dataclass with `prepared`; a model that is not linear in any basis
+has `fitted` instead. Those that take more than a few lines live in `scores/`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories
+from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog, feature_labels
-from onlooker.logs.policy import LinearPolicy, Policy, load_weights, save_weights
+from onlooker.logs.policy import LinearPolicy, Policy, feature_place, load_weights, save_weights
 
 SCHEMA = "onlooker.products-policy/1"
 """Written into every saved policy on products; a file with another one is refused."""
@@ -234,6 +235,17 @@ class ProductsPolicy:
             x = log[start:stop].dense.astype(np.float64, copy=False)
             scores[rows] += np.einsum("ij,ij->i", x @ quadratic, x)
         return scores
+
+    def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
+        """What a feature and its square add to the score where all other features are 0; at `x`, or from -1 to 1.
+
+        It has no band.
+        """
+        place = feature_place(self._linear, name)
+        points = grid(np.array([-1.0, 1.0])) if x is None else as_curve(x)
+        values = points * (self.theta[place] + points * self._quadratic[place, place])
+        unknown = np.full(len(points), np.nan)
+        return Effect(name=name, x=points, effect=values, low=unknown, high=unknown, level=level)
 
     def choose(self, log: BanditLog) -> Index:
         """Position of the chosen arm in every round, shape (N,)."""

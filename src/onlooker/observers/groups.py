@@ -19,7 +19,8 @@ from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers.base import Coefficient, coefficients
 from onlooker.observers.pooling import Pooled, pool
-from onlooker.observers.suffix_imitation import SuffixImitation, as_burn_in, suffix_objective
+from onlooker.observers.suffix import as_burn_in, suffix_objective
+from onlooker.observers.suffix_imitation import SuffixImitation
 
 Found = TypeVar("Found")
 

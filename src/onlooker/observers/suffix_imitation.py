@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.base.checks import as_number, as_whole
+from onlooker.base.checks import as_level, as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.numerics import inverse, inverse_of
+from onlooker.base.numerics import inverse, inverse_of, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
+from onlooker.imitation.burn_in import BurnIn, LengthRule
 from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
+from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.newton import Fit, minimise, minimise_and_look
 from onlooker.imitation.objective import (
     CurvedPoint,
@@ -26,84 +27,24 @@ from onlooker.imitation.objective import (
     sandwich_covariance,
     window_width,
 )
-from onlooker.imitation.out_of_core import PartedObjective
-from onlooker.imitation.score_models import LINEAR, Basis, Linear, LinearBasis, ScoreModel
+from onlooker.imitation.score_models import LINEAR, Basis, FreeScore, Linear, LinearBasis, ScoreModel
+from onlooker.imitation.scores.additive import Additive
+from onlooker.imitation.scores.choice import ScoreChoice, as_score, choose_score
 from onlooker.imitation.scores.smooth_fit import smooth_estimate
-from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, not_whole
+from onlooker.imitation.softmax import SoftmaxObjective, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
-from onlooker.logs.factored import FactoredRows
+from onlooker.logs import ragged
+from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import check_room, summarise_parts
-from onlooker.logs.slates import whole_slates
+from onlooker.logs.parts_summary import check_room
+from onlooker.logs.policy import LinearPolicy, feature_place
 from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
+from onlooker.observers.suffix import as_burn_in, suffix_objective, suffix_start
 
 WITHOUT_INTERVALS = 1e-5
 """Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
-
-
-def suffix_objective(
-    log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
-) -> tuple[Objective, int]:
-    """Objective of the rounds after the burn-in, and how many are discarded.
-
-    Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
-    multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
-    `"auto"` count a round as often as its weight says; a number of rounds is a place in the log, whatever the weights.
-    """
-    if isinstance(log, Parts):
-        if sample_weight is not None:
-            raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
-        return _of_parts(log, burn_in, l2)
-    start, weights = suffix_start(as_log(log), burn_in, sample_weight)
-    return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
-
-
-def suffix_start(log: BanditLog, burn_in: BurnIn, sample_weight: ArrayLike | None = None) -> tuple[int, Vector | None]:
-    """How many rounds the burn-in discards, and the weights of the others where there are weights."""
-    if sample_weight is not None:
-        return _weighted_suffix(log, burn_in, as_weights(sample_weight, log.n_rounds, "sample_weight"))
-    start = _checked(burn_in.start(log), log.n_rounds)
-    return int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0]), None
-
-
-def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
-    """Rounds discarded altogether, and the weights of the others."""
-    if isinstance(burn_in, FixedStart):
-        start = _checked(burn_in.rounds, log.n_rounds)
-        return start, weights[start:]
-    if not weights.any():
-        raise InputError("every round has weight 0: there is nothing to imitate")
-    n_counted = int(weights.sum())
-    if isinstance(burn_in, HeldOut):
-        return after(weights, burn_in.start(log, weights))
-    if isinstance(burn_in, LengthRule):
-        return after(weights, _checked(burn_in.start_of(n_counted), n_counted))
-    raise InputError(
-        f"burn_in={burn_in!r} does not see sample_weight: use 'naive', 'rule', 'auto', a number of rounds or a fraction"
-    )
-
-
-def _of_parts(parts: Parts, burn_in: BurnIn, l2: float) -> tuple[Objective, int]:
-    found = summarise_parts(parts)
-    if isinstance(found.sample.features, FactoredRows) and getattr(parts, "crossing", None) is None:
-        raise InputError("the parts hold contexts and arms, but no `crossing` names their weights: give them one")
-    if isinstance(burn_in, LengthRule):
-        start = _checked(burn_in.start_of(found.n_rounds), found.n_rounds)
-    else:
-        start = _checked(found.stride * as_whole(burn_in.start(found.sample), "the burn-in"), found.n_rounds)
-    start = found.behind_slate(parts, start)
-    if found.stride == 1:
-        return SoftmaxObjective(found.sample.suffix(start), l2=l2), start
-    return PartedObjective(parts, start=start, l2=l2, summary=found), start
-
-
-def _checked(start: object, n_rounds: int) -> int:
-    found = as_whole(start, "the burn-in")
-    if found >= n_rounds:
-        raise InputError(f"a burn-in of {found} rounds leaves nothing of a log with {n_rounds}: make it shorter")
-    return found
 
 
 class SuffixImitation(Observer):
@@ -132,8 +73,9 @@ class SuffixImitation(Observer):
     seed
         Of the search for the smallest 0-1 loss: same seed, same answer.
     score
-        How features become an arm's score: `Linear()`, or `Products()` for weights on products of features as well.
-        Kept as `score_model`, since `score` is a method.
+        How features become an arm's score: `Linear()`, `Additive()` (smooth curves), `Products()` (of all pairs of
+        features), `Neural()` (a small network), `Boosted()` (trees), the name of one, or `"auto"`: the simplest that
+        predicts held-out rounds about as well as the best. Kept as `score_model`, since `score` is a method.
 
     Attributes
     ----------
@@ -160,6 +102,8 @@ class SuffixImitation(Observer):
         weights for each arm it is that of the differences to the mean over the arms. None with more than 3,000 weights
         of rows that are not dense (`NoIntervalsWarning`). All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
+    score_choice_
+        What `score="auto"` compared and took; None where the score was given.
     warnings_
         What to know before using the answer, as given by `warnings` too.
 
@@ -187,6 +131,8 @@ class SuffixImitation(Observer):
     log_likelihood_: float
     null_log_likelihood_: float
     covariance_: Matrix | None
+    score_choice_: ScoreChoice | None
+    _labels: tuple[str, ...]
     warnings_: tuple[str, ...]
 
     def __init__(
@@ -198,7 +144,7 @@ class SuffixImitation(Observer):
         covariance: str = "sandwich",
         lags: int | None = None,
         seed: int = 0,
-        score: ScoreModel = LINEAR,
+        score: ScoreModel | FreeScore | str = LINEAR,
     ) -> None:
         self.burn_in = burn_in
         self.l2 = l2
@@ -231,7 +177,10 @@ class SuffixImitation(Observer):
         """
         self._check_parameters()
         whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
-        objective, start, basis = self._prepared(log, sample_weight)
+        score = self._chosen(log)
+        if isinstance(score, FreeScore):
+            return self._fit_free(score, as_log(log), sample_weight)
+        objective, start, basis = self._prepared(score, log, sample_weight)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
@@ -291,39 +240,102 @@ class SuffixImitation(Observer):
             warnings=self.warnings_,
         )
 
+    def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
+        """What a feature adds to the score, with a pointwise band where there are intervals: see `Effect`.
+
+        At `x`, or over the range that was fitted.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(2000, 5, 1))
+        >>> log = BanditLog.from_dense(X, (X[..., 0] + 0.5).argmax(axis=1), feature_names=["speed"])
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):
+        ...     SuffixImitation(burn_in="naive").fit(log).effect("speed", [0.0, 1.0]).effect[1] > 0
+        np.True_
+        """
+        policy: Any = self._fitted()
+        if not isinstance(policy, LinearPolicy) or self._seen is None:
+            found: Effect = policy.effect(name, x, level=level)
+            return found
+        place = feature_place(policy, name)
+        low, mean, high = (float(one[place]) for one in self._seen)
+        points = grid(np.array([low, high])) if x is None else as_curve(x)
+        error = np.nan if self.covariance_ is None else float(np.sqrt(self.covariance_[place, place]))
+        values, reach = policy.theta[place] * (points - mean), normal_reach(as_level(level)) * error
+        band = reach * np.abs(points - mean)
+        return Effect(name=name, x=points, effect=values, low=values - band, high=values + band, level=level)
+
     def _check_parameters(self) -> None:
         if self.loss not in {"softmax", "zero_one"}:
             raise InputError(f"loss is {self.loss!r}: use 'softmax' or 'zero_one'")
         as_whole(self.seed, "seed")
-        if not isinstance(self.score_model, ScoreModel) or isinstance(self.score_model, type):
-            raise InputError(f"score is {self.score_model!r}: use Linear() or Products()")
+        as_score(self.score_model)
         if self.covariance not in {"sandwich", "model"}:
             raise InputError(f"covariance is {self.covariance!r}: use 'sandwich' or 'model'")
         as_number(self.l2, "l2", least=0.0)
         if self.lags is not None:
             as_whole(self.lags, "lags")
 
-    def _prepared(self, log: BanditLog | Parts, sample_weight: ArrayLike | None) -> tuple[Objective, int, Basis]:
+    def _chosen(self, log: BanditLog | Parts) -> ScoreModel | FreeScore:
+        """The score model to fit: the one that was given, or that held-out rounds choose."""
+        score = as_score(self.score_model)
+        self.score_choice_ = None
+        if not isinstance(score, str):
+            return score
+        self.score_choice_ = choose_score(as_log(log), l2=self.l2, seed=self.seed)
+        return self.score_choice_.model
+
+    def _prepared(
+        self, score: ScoreModel, log: BanditLog | Parts, sample_weight: ArrayLike | None
+    ) -> tuple[Objective, int, Basis]:
         """Objective of the rounds after the burn-in, how many are discarded, and the basis that it is about."""
-        burn_in = as_burn_in(self.burn_in, l2=self.l2)
-        if isinstance(self.score_model, Linear):
+        if isinstance(score, Linear):
             check_room(log, FITTING)
+            burn_in = as_burn_in(self.burn_in, l2=self.l2)
             return *suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight), LinearBasis(self.l2)
-        whole = judged = as_log(log)
-        if not isinstance(burn_in, LengthRule):
-            first = self.score_model.prepared(whole, l2=self.l2)
-            judged = first.basis(whole)
-            burn_in = as_burn_in(self.burn_in, l2=first.l2)
-        start, weights = suffix_start(judged, burn_in, sample_weight)
-        rounds = whole.suffix(start)
-        basis = self.score_model.prepared(rounds, l2=self.l2, weights=weights)
+        start, weights = self._suffix(score, as_log(log), sample_weight)
+        rounds = as_log(log).suffix(start)
+        basis = score.prepared(rounds, l2=self.l2, weights=weights)
         columns = basis.basis(rounds)
         check_room(columns, FITTING)
         return SoftmaxObjective(columns, l2=basis.l2, weights=weights), start, basis
 
+    def _suffix(self, score: ScoreModel, log: BanditLog, sample_weight: ArrayLike | None) -> tuple[int, Vector | None]:
+        """Rounds that the burn-in discards, judged by this score where it looks at the picks; weights of the others."""
+        burn_in = as_burn_in(self.burn_in, l2=self.l2)
+        if isinstance(burn_in, LengthRule):
+            return suffix_start(log, burn_in, sample_weight)
+        late = score.prepared(log.suffix(log.n_rounds // 2), l2=self.l2)
+        return suffix_start(late.basis(log), as_burn_in(self.burn_in, l2=late.l2), sample_weight)
+
+    def _fit_free(self, score: FreeScore, log: BanditLog, sample_weight: ArrayLike | None) -> Self:
+        """Fit a score that is not linear in any basis; where the burn-in looks at the picks, additive scores judge."""
+        if self.loss != "softmax":
+            raise InputError(f"loss is {self.loss!r}, but this score is fitted by its likelihood: use loss='softmax'")
+        start, weights = self._suffix(Additive(), log, sample_weight)
+        rounds = log.suffix(start)
+        counts = np.where(rounds.n_arms > 1, np.ones(rounds.n_rounds) if weights is None else weights, 0.0)
+        self.policy_ = score.fitted(rounds, weights=weights, seed=self.seed)
+        scores = self.policy_.scores(rounds)
+        total = float(counts.sum())
+        self._theta = self._weights = np.zeros(0)
+        self._labels, self._crossing, self.covariance_ = (), None, None
+        self.burn_in_, self.n_iter_, self.n_rounds_, self.rank_ = start, 0, int(total), 0
+        self.loss_ = float(counts @ pick_likelihood(scores, rounds).losses / total)
+        self.agreement_ = float(counts @ (ragged.argmax(scores, rounds.offsets) == rounds.chosen) / total)
+        self.shrinkage_ = np.nan
+        self.log_likelihood_ = -total * self.loss_
+        self.null_log_likelihood_ = -float(counts @ np.log(rounds.n_arms))
+        self._remember(log)
+        self._warn([], stacklevel=2)
+        return self
+
     def _report(self, theta: Vector, covariance: Matrix | None, basis: Basis, log: BanditLog | Parts) -> None:
         """Keep the policy, and what is shown of its weights."""
         self._theta, self._crossing = theta, getattr(log, "crossing", None)
+        rows = log.features if isinstance(log, BanditLog) else None
+        self._seen = (rows.min(axis=0), rows.mean(axis=0), rows.max(axis=0)) if isinstance(rows, np.ndarray) else None
         self.policy_ = basis.policy(theta, log, covariance)
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None
@@ -389,29 +401,6 @@ def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:
     if objective.many:
         return fit.metric
     return inverse_of(objective.filled(at.hessian)) if objective.n_redundant else None
-
-
-def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
-    """The rule that a `burn_in` parameter stands for.
-
-    Examples
-    --------
-    >>> as_burn_in("rule"), as_burn_in(500), as_burn_in(0.25)
-    (PowerRule(exponent=0.9), FixedStart(rounds=500), Fraction(fraction=0.25))
-    """
-    named: dict[object, BurnIn] = {"naive": FixedStart(0), "rule": PowerRule(0.9), "auto": HeldOut(l2=l2)}
-    if isinstance(burn_in, str) and burn_in in named:
-        return named[burn_in]
-    if isinstance(burn_in, (int, np.integer)) and not isinstance(burn_in, bool):
-        return FixedStart(int(burn_in))
-    if isinstance(burn_in, (float, np.floating)):
-        return Fraction(float(burn_in))
-    if isinstance(burn_in, BurnIn) and not isinstance(burn_in, type):
-        return burn_in
-    raise InputError(
-        f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
-        "or an object with start(log)"
-    )
 
 
 def _enough(objective: Objective) -> bool:

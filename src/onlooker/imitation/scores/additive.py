@@ -10,7 +10,7 @@ import numpy as np
 
 from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
-from onlooker.base.types import Index, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.bounded import Flags
 from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Named
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
@@ -113,7 +113,7 @@ class Part:
         """How many."""
         return 1 if self.straight else self.transform.shape[1]
 
-    def columns(self, rows: Matrix) -> Matrix:
+    def columns(self, rows: Features) -> Matrix:
         """Its columns for rows of features."""
         values = [rows[:, j].astype(np.float64) for j in self.features]
         if self.straight:
@@ -138,7 +138,7 @@ def _parts_of(place: int, spline: Spline | None, sign: int) -> list[Part]:
     return [straight, Part((place,), (spline,), rest, sign=sign)]
 
 
-def _surface(first: int, second: int, rows: Matrix) -> Part:
+def _surface(first: int, second: int, rows: Features) -> Part:
     """Products of the curves of two features; of a feature with two values, its straight line is all."""
     splines, sides = [], []
     for j in (first, second):
@@ -260,14 +260,14 @@ def _means(part: Part, log: BanditLog) -> Vector:
     if not part.splines:
         return np.zeros(0)
     whole = Part(part.features, part.splines, np.eye(len(part.transform)))
-    return whole.columns(log.dense).mean(axis=0)
+    return np.asarray(whole.columns(log.dense).mean(axis=0))
 
 
 def _slopes(part: Part, log: BanditLog) -> Vector:
     """Mean slope over the rows of the B-splines of a feature's curve."""
     if len(part.splines) != 1:
         return np.zeros(0)
-    return part.splines[0].slopes(log.dense[:, part.features[0]].astype(np.float64)).mean(axis=0)
+    return np.asarray(part.splines[0].slopes(log.dense[:, part.features[0]].astype(np.float64)).mean(axis=0))
 
 
 def _vary(log: BanditLog) -> Flags:

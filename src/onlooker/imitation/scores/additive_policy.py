@@ -134,9 +134,13 @@ class AdditivePolicy:
         document = read_document(path, [SCHEMA], "policy file", writer="AdditivePolicy.save")
         try:
             theta, names, categories = read_weights(document)
-            terms = document.get("terms", [])
-            if not isinstance(terms, list) or len(terms) > MOST_TERMS:
-                raise InputError("'terms' must be a list of terms")
-            return cls(theta, names, categories, [Term.read(one, len(theta)) for one in terms])
+            return cls(theta, names, categories, _terms(document.get("terms", []), len(theta)))
         except InputError as error:
             raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+
+
+def _terms(documents: Any, n_features: int) -> list[Term]:
+    """What was saved of curves and surfaces."""
+    if not isinstance(documents, list) or len(documents) > MOST_TERMS:
+        raise InputError("'terms' must be a list of terms")
+    return [Term.read(one, n_features) for one in documents]

@@ -2,8 +2,8 @@
 
 The penalty of a curve says how smooth the curve is taken to be. Its weights then are uncertain in two ways: by the
 picks, as all weights are, and by what the penalty hides. The covariance `A^-1 (M + P) A^-1` has both, with `A` the
-Hessian, `M` the scatter of the rounds' gradients and `P` the curvature of the penalty. With `M` as the model has it this
-is the Bayesian covariance `A^-1`, whose bands cover at their level on average over the curve (Nychka, 1988).
+Hessian, `M` the scatter of the rounds' gradients and `P` the curvature of the penalty. With `M` as the model has it,
+this is the Bayesian covariance `A^-1`, whose bands cover at their level on average over the curve (Nychka, 1988).
 """
 
 from __future__ import annotations

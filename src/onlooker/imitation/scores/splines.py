@@ -98,14 +98,15 @@ class Spline:
         return np.asarray(found + (x - inside) * slopes[(x > self.knots[-1]).astype(np.int64)])
 
     def wiggles(self) -> Matrix:
-        """Coefficients of splines that are no straight line, as columns; their combination with independent standard
-        normal weights is the smoothest random curve: a ridge on the weights penalises the integrated squared curvature.
+        """Coefficients of splines that are no straight lines, as columns.
+
+        A ridge on the weights of these columns penalises the integrated squared curvature of the curve.
         """
         from scipy.interpolate import BSpline
 
         # On the unit interval, so that the numbers do not depend on the feature's unit.
         unit = Spline((self.knots - self.knots[0]) / (self.knots[-1] - self.knots[0]))
-        bend = BSpline(unit._padded, np.eye(self.n_columns), DEGREE).derivative(2)  # noqa: SLF001  of its own class
+        bend = BSpline(unit._padded, np.eye(self.n_columns), DEGREE).derivative(2)
         left, width = unit.knots[:-1], np.diff(unit.knots)
         # Two points of Gauss in every interval: exact, since curvatures are straight lines there.
         points = [bend(left + width * (0.5 + side / np.sqrt(12))) for side in (-1, 1)]

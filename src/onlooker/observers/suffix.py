@@ -1,0 +1,106 @@
+"""The rounds after a burn-in: where they start, with their weights, and their objective."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.base.checks import as_whole
+from onlooker.base.defaults import L2
+from onlooker.base.errors import InputError
+from onlooker.base.types import Vector
+from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
+from onlooker.imitation.objective import Objective
+from onlooker.imitation.out_of_core import PartedObjective
+from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights
+from onlooker.logs.factored import FactoredRows
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.parts import Parts
+from onlooker.logs.parts_summary import summarise_parts
+from onlooker.logs.slates import whole_slates
+
+
+def suffix_objective(
+    log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
+) -> tuple[Objective, int]:
+    """Objective of the rounds after the burn-in, and how many are discarded.
+
+    Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
+    multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
+    `"auto"` count a round as often as its weight says; a number of rounds is a place in the log, whatever the weights.
+    """
+    if isinstance(log, Parts):
+        if sample_weight is not None:
+            raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
+        return _of_parts(log, burn_in, l2)
+    start, weights = suffix_start(as_log(log), burn_in, sample_weight)
+    return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
+
+
+def suffix_start(log: BanditLog, burn_in: BurnIn, sample_weight: ArrayLike | None = None) -> tuple[int, Vector | None]:
+    """How many rounds the burn-in discards, and the weights of the others where there are weights."""
+    if sample_weight is not None:
+        return _weighted_suffix(log, burn_in, as_weights(sample_weight, log.n_rounds, "sample_weight"))
+    start = _checked(burn_in.start(log), log.n_rounds)
+    return int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0]), None
+
+
+def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
+    """Rounds discarded altogether, and the weights of the others."""
+    if isinstance(burn_in, FixedStart):
+        start = _checked(burn_in.rounds, log.n_rounds)
+        return start, weights[start:]
+    if not weights.any():
+        raise InputError("every round has weight 0: there is nothing to imitate")
+    n_counted = int(weights.sum())
+    if isinstance(burn_in, HeldOut):
+        return after(weights, burn_in.start(log, weights))
+    if isinstance(burn_in, LengthRule):
+        return after(weights, _checked(burn_in.start_of(n_counted), n_counted))
+    raise InputError(
+        f"burn_in={burn_in!r} does not see sample_weight: use 'naive', 'rule', 'auto', a number of rounds or a fraction"
+    )
+
+
+def _of_parts(parts: Parts, burn_in: BurnIn, l2: float) -> tuple[Objective, int]:
+    found = summarise_parts(parts)
+    if isinstance(found.sample.features, FactoredRows) and getattr(parts, "crossing", None) is None:
+        raise InputError("the parts hold contexts and arms, but no `crossing` names their weights: give them one")
+    if isinstance(burn_in, LengthRule):
+        start = _checked(burn_in.start_of(found.n_rounds), found.n_rounds)
+    else:
+        start = _checked(found.stride * as_whole(burn_in.start(found.sample), "the burn-in"), found.n_rounds)
+    start = found.behind_slate(parts, start)
+    if found.stride == 1:
+        return SoftmaxObjective(found.sample.suffix(start), l2=l2), start
+    return PartedObjective(parts, start=start, l2=l2, summary=found), start
+
+
+def _checked(start: object, n_rounds: int) -> int:
+    found = as_whole(start, "the burn-in")
+    if found >= n_rounds:
+        raise InputError(f"a burn-in of {found} rounds leaves nothing of a log with {n_rounds}: make it shorter")
+    return found
+
+
+def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
+    """The rule that a `burn_in` parameter stands for.
+
+    Examples
+    --------
+    >>> as_burn_in("rule"), as_burn_in(500), as_burn_in(0.25)
+    (PowerRule(exponent=0.9), FixedStart(rounds=500), Fraction(fraction=0.25))
+    """
+    named: dict[object, BurnIn] = {"naive": FixedStart(0), "rule": PowerRule(0.9), "auto": HeldOut(l2=l2)}
+    if isinstance(burn_in, str) and burn_in in named:
+        return named[burn_in]
+    if isinstance(burn_in, (int, np.integer)) and not isinstance(burn_in, bool):
+        return FixedStart(int(burn_in))
+    if isinstance(burn_in, (float, np.floating)):
+        return Fraction(float(burn_in))
+    if isinstance(burn_in, BurnIn) and not isinstance(burn_in, type):
+        return burn_in
+    raise InputError(
+        f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
+        "or an object with start(log)"
+    )
