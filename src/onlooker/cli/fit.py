@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     type=OneOf(["softmax", "zero_one"]),
     help="zero_one minimises missed picks by search (algorithm 1): slow, without intervals.",
 )
+@options.score
 @options.l2
 @click.option(
     "--covariance",
@@ -55,6 +56,7 @@ def fit(
     log: str,
     burn_in: str,
     loss: str,
+    score: str,
     l2: float,
     covariance: str,
     level: float,
@@ -77,12 +79,20 @@ def fit(
     """
     check_target("--out", out, () if by is None else groups.TABLES, log=log)
     check_engine(engine, address)
+    from onlooker.imitation.scores.choice import as_score, name_of
     from onlooker.observers import SuffixImitation
     from onlooker.observers.suffix import as_burn_in
 
     observer = SuffixImitation(
-        burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2), l2=l2, loss=loss, covariance=covariance, seed=seed
+        burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2),
+        l2=l2,
+        loss=loss,
+        covariance=covariance,
+        seed=seed,
+        score=as_score(score),
     )
+    if by is not None and score != "linear":
+        raise InputError("--score: is for one learner at a time, leave out --by or use --score linear")
     if by is not None:
         groups.refuse(by, memory_limit=memory_limit, engine=engine)
         _fit_groups(log, by, observer, columns, level=level, pool=pool, workers=workers, out=out, as_json=as_json)
@@ -97,11 +107,17 @@ def fit(
     summary = observer.summary(level)
     if out is not None:
         observer.policy_.save(out)
+    choice = observer.score_choice_
+    taken = score if choice is None else name_of(choice.model)
     if as_json:
-        print_json({"log": log, "out": out, "assumed": assumed, **summary.to_dict()})
+        print_json({"log": log, "out": out, "assumed": assumed, "score": taken, **summary.to_dict()})
         return
     say(f"{log}: {rounds!r}")
     print_assumptions(assumed)
+    if choice is not None:
+        say(str(choice))
+    if score != "linear":
+        say(f"score: {taken}, {observer.policy_!r}" + ABOUT.get(taken, ""))
     say(str(summary))
     if out is not None:
         say(f"policy saved to {out}")
@@ -186,6 +202,13 @@ def _print_groups(by: str, found: Groups) -> None:
         shown = ", ".join(f"{name} {mean:.3g} ({spread:.2g})" for name, mean, spread in list(values)[:WEIGHTS])
         say(f"mean over groups (standard deviation between them): {shown}")
 
+
+ABOUT = {
+    "additive": "; the estimate of a feature with a curve is the curve's mean slope",
+    "neural": "; it has no weights for single features",
+    "boosted": "; it has no weights for single features",
+}
+"""What the table below a score shows."""
 
 WEIGHTS = 8
 """Weights of a group that are printed; a file has them all."""

@@ -179,6 +179,13 @@ l2 = click.option(
     type=Number(min=0),
     help="L2 penalty on the mean loss (regularisation); 0 turns it off.",
 )
+score = click.option(
+    "--score",
+    default="linear",
+    show_default=True,
+    type=OneOf(["linear", "additive", "products", "neural", "boosted", "auto"]),
+    help="How features become scores; auto takes the simplest that predicts held-out picks as well as the best.",
+)
 seed = click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same result.")
 
 

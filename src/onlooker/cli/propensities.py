@@ -38,6 +38,7 @@ _UNKNOWN = {
     type=OneOf(["auto", "suffix", "tracking", "dynamic"]),
     help="Who predicts the picks; auto weighs all three by how well they do.",
 )
+@options.score
 @click.option("--chart", type=FILE, metavar="FILE", help="Also draw the calibration curve (.png or .svg).")
 @groups.by
 @groups.workers
@@ -49,6 +50,7 @@ def propensities(
     out: str,
     kind: str | None,
     observer: str,
+    score: str,
     chart: str | None,
     by: str | None,
     workers: int | None,
@@ -75,14 +77,16 @@ def propensities(
         raise InputError(f"--out {error}".replace("pass format,", "pass --format,")) from error
     if by is not None:
         groups.refuse(by, chart=chart)
-        _write_groups(log, by, _observer(observer), columns, out=out, kind=kind, workers=workers, as_json=as_json)
+        _write_groups(
+            log, by, _observer(observer, score), columns, out=out, kind=kind, workers=workers, as_json=as_json
+        )
         return
     opened = open_log(log, columns)
     check_room(opened.log, FITTING)
     if opened.log.n_arms.max() < 2:
         raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to predict")
     with progress_bar("observing") as progress:
-        found = found_for(opened.log, _observer(observer), progress=progress)
+        found = found_for(opened.log, _observer(observer, score), progress=progress)
     write_propensities(opened.log, found.values, out, format=kind)
     if chart is not None:
         from onlooker.report.plots.calibration import calibration_charts
@@ -137,10 +141,15 @@ def _write_groups(
     say(f"written: {out}")
 
 
-def _observer(name: str) -> Any:
+def _observer(name: str, score: str) -> Any:
+    """The observer by its name; with a score that is not linear, suffix imitation."""
     from onlooker.observers import DynamicImitation, SuffixImitation, TrackingObserver
 
     makers = {"suffix": SuffixImitation, "tracking": TrackingObserver, "dynamic": DynamicImitation}
+    if score != "linear":
+        if name not in {"auto", "suffix"}:
+            raise InputError(f"--score: is of suffix imitation, leave out --observer {name}")
+        return SuffixImitation(score=score)
     return makers[name]() if name in makers else name
 
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--pool", is_flag=True, help="With --by and many learners: draw all weights towards their mean.")
 @groups.workers
 @options.burn_in
+@options.score
 @options.l2
 @options.held_to
 @options.column_options
@@ -49,6 +50,7 @@ def report(
     pool: bool,
     workers: int | None,
     burn_in: str,
+    score: str,
     l2: float,
     as_json: bool,
     **columns: Any,
@@ -65,6 +67,7 @@ def report(
 
     from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
+    from onlooker.imitation.scores.choice import as_score
     from onlooker.logs.parts_summary import check_room
     from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_findings import analyse
@@ -85,10 +88,12 @@ def report(
         assumed=tuple(assumed),
         warnings=tuple(heard),
         command=shlex.join(["onlooker", *map(redacted, sys.argv[1:])]),
-        saving=_saving(log, by, next(iter(logs)), columns, burn_in, l2),
+        saving=_saving(log, by, next(iter(logs)), columns, burn_in, score, l2),
     )
     for rounds in logs.values():
         check_room(rounds, FITTING)
+    if len(logs) > SECTIONS and score != "linear":
+        raise InputError(f"--score: is for {SECTIONS} learners at most, leave it out")
     if len(logs) > SECTIONS:
         _overview(log, logs, source, out, burn_in=start, l2=l2, pool=pool, workers=workers, as_json=as_json)
         return
@@ -97,7 +102,7 @@ def report(
     found = {}
     for name, rounds in logs.items():
         try:
-            found[name] = analyse(rounds, burn_in=start, l2=l2, watch=progress_bar)
+            found[name] = analyse(rounds, burn_in=start, l2=l2, score=as_score(score), watch=progress_bar)
         except InputError as error:
             raise InputError(f"{log}: {f'{by} {name}: ' if by is not None else ''}{error}") from error
     write_report(page_of(found, source), out)
@@ -174,7 +179,7 @@ def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[
     return opened, [in_flags(str(one.message)) for one in caught if issubclass(one.category, OnlookerWarning)]
 
 
-def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_in: str, l2: float) -> str:
+def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_in: str, score: str, l2: float) -> str:
     """Lines that save the policy: a command, or Python where a file holds several logs."""
     given = {option: _shown(value) for option, value in columns.items() if value}
     names = path.words if isinstance(path, LogName) else [path]
@@ -184,6 +189,7 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
             for one in value if isinstance(value, tuple) else (value,):
                 words += [flag(option), one]
         words += [] if burn_in == BURN_IN else ["--burn-in", burn_in]
+        words += [] if score == "linear" else ["--score", score]
         words += [] if l2 == L2 else ["--l2", repr(l2)]
         return f"$ {shlex.join(words)}"
     like = given.pop("like", None)
@@ -195,6 +201,7 @@ def _saving(path: str, by: str | None, name: str, columns: dict[str, Any], burn_
     if like is not None:
         arguments.append(f"like=LinearPolicy.load({like!r})")
     settings = [f"burn_in={options.as_burn_in(burn_in)!r}", *([] if l2 == L2 else [f"l2={l2!r}"])]
+    settings += [] if score == "linear" else [f"score={score!r}"]
     return "\n".join(
         (
             "from onlooker import LinearPolicy, SuffixImitation, read_logs",

@@ -136,7 +136,7 @@ class Products:
     Examples
     --------
     >>> log = BanditLog.from_dense(np.array([[[2.0, 3.0]]]), chosen=[0], feature_names=["a", "b"])
-    >>> basis = ProductsBasis(l2=0.0).basis(log)
+    >>> basis = ProductsBasis(l2=0.0, means=np.zeros(2), spreads=np.ones(2)).basis(log)
     >>> dict(zip(basis.feature_names, basis.features[0].tolist()))
     {'a': 2.0, 'b': 3.0, 'a*a': 4.0, 'a*b': 6.0, 'b*b': 9.0}
     """
@@ -146,26 +146,37 @@ class Products:
         from onlooker.imitation.scores.evidence import variances
 
         l2, d = max(l2, LEAST_L2), log.n_features
-        columns = ProductsBasis(l2=l2).basis(log)
-        rows = columns.dense.astype(np.float64)
-        spreads = rows.std(axis=0)
-        units = 1 / np.where(spreads > 0, spreads, 1.0)
-        # One penalty for all products, in units in which they vary by one on average.
-        units[d:] = 1 / max(float(np.sqrt(np.mean(spreads[d:] ** 2))), 1e-150)
+        rows = log.dense.astype(np.float64)
+        means, spreads = rows.mean(axis=0), rows.std(axis=0)
+        spreads = np.where(spreads > 0, spreads, 1.0)
+        plain = ProductsBasis(l2=l2, means=means, spreads=spreads)
+        columns = plain.basis(log)
+        units = np.ones(columns.n_features)
+        units[:d] = 1 / spreads
         groups = np.where(np.arange(len(units)) < d, -1, 0)
-        (found,) = variances(log.with_features(rows * units), groups, l2 * units**2, weights=weights)
+        (found,) = variances(columns.with_features(columns.dense * units), groups, l2 * units**2, weights=weights)
         total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
-        return ProductsBasis(l2=l2, scale=float(units[-1] * np.sqrt(found * total * l2)))
+        return ProductsBasis(l2=l2, means=means, spreads=spreads, scale=float(np.sqrt(found * total * l2)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProductsBasis:
-    """Features, and their products times `scale`, which makes the penalty `l2` the one that was chosen for them."""
+    """Features, and products of the features less their means in units of their spreads, times `scale`.
+
+    The scale makes the penalty `l2` the one that was chosen for the products.
+    """
 
     l2: float
+    means: Vector
+    spreads: Vector
     scale: float = 1.0
-    smooth: None = None
     positive: None = None
+
+    @property
+    def smooth(self) -> Flags:
+        """The weights of products have a penalty that was chosen for them."""
+        d = len(self.means)
+        return np.arange(d * (d + 3) // 2) >= d
 
     def basis(self, log: BanditLog) -> BanditLog:
         """Features and their products, pair by pair."""
@@ -175,26 +186,37 @@ class ProductsBasis:
             raise InputError(
                 f"{counted(d, 'feature')} have {len(first)} products: name fewer features, or score them linearly"
             )
-        values = np.hstack([rows, rows[:, first] * rows[:, second] * rows.dtype.type(self.scale)])
-        names = feature_labels(log.weight_names, d)
-        return log.with_features(
-            values, [*names, *(f"{names[i]}*{names[j]}" for i, j in zip(first, second, strict=True))]
-        )
+        values = np.empty((len(rows), d + len(first)))
+        values[:, :d] = rows
+        scaled = (rows - self.means) / self.spreads
+        np.multiply(scaled[:, first], self.scale * scaled[:, second], out=values[:, d:])
+        return log.with_features(values, self._names(log))
 
     def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> ProductsPolicy:  # noqa: ARG002
         """A policy on the features and their products."""
-        return ProductsPolicy(theta * self._units(len(theta)), log.feature_names, log.categories)
+        return ProductsPolicy(self._turn() @ theta, log.feature_names, log.categories)
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
         """The weights of features and products in their own units."""
-        units = self._units(len(theta))
-        d = _n_features(len(theta))
-        names = feature_labels(log.feature_names, d)
-        labels = (*names, *(f"{names[i]}*{names[j]}" for i, j in zip(*_pairs(d), strict=True)))
-        return labels, theta * units, covariance * np.outer(units, units)
+        turn = self._turn()
+        return self._names(log), turn @ theta, turn @ covariance @ turn.T
 
-    def _units(self, n_weights: int) -> Vector:
-        return np.where(np.arange(n_weights) < _n_features(n_weights), 1.0, self.scale)
+    def _turn(self) -> Matrix:
+        """From weights of the columns to weights of features and of their plain products."""
+        d = len(self.means)
+        first, second = _pairs(d)
+        units = self.scale / (self.spreads[first] * self.spreads[second])
+        turn = np.eye(d + len(first))
+        places = np.arange(d, d + len(first))
+        turn[places, places] = units
+        # (x - a)(y - b) is xy less b times x and a times y, and a constant that no pick depends on.
+        np.subtract.at(turn, (first, places), units * self.means[second])
+        np.subtract.at(turn, (second, places), units * self.means[first])
+        return turn
+
+    def _names(self, log: Named) -> tuple[str, ...]:
+        names = feature_labels(log.feature_names, len(self.means))
+        return (*names, *(f"{names[i]}*{names[j]}" for i, j in zip(*_pairs(len(self.means)), strict=True)))
 
 
 class ProductsPolicy:
@@ -225,6 +247,16 @@ class ProductsPolicy:
         self.feature_names, self.categories = self._linear.feature_names, self._linear.categories
         self._quadratic = np.zeros((d, d))
         self._quadratic[first, second] = self.theta[d:]
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are, products aside."""
+        return len(self._quadratic)
+
+    @property
+    def quadratic(self) -> Matrix:
+        """Weights of the products, shape (d, d): each pair once, above the diagonal or on it."""
+        return self._quadratic.copy()
 
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""

@@ -16,10 +16,12 @@ from onlooker.diagnosis import Diagnosis, Estimate, diagnose
 from onlooker.diagnosis.bins import proportion
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.burn_in import HeldOut, HeldOutCurve
+from onlooker.imitation.score_models import LINEAR
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import SuffixImitation, Summary, TrackingObserver
 from onlooker.observers.base import about_shrinkage
+from onlooker.report.curves import CurvedFit, curved_fit
 
 SAMPLED_VALUES = 1 << 22
 """Features of the rounds in which typical differences are looked for: 32 MB, which tell them to some hundredths."""
@@ -61,6 +63,8 @@ class LogAnalysis:
     """How the learner explores, and how its estimate moved."""
     differences: Vector
     """How much each feature typically differs between the arms of a round, shape (d,)."""
+    curved: CurvedFit | None = None
+    """A score that is not linear, where one was asked for."""
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -92,6 +96,7 @@ class LogAnalysis:
             },
             "agreement": [asdict(part) for part in self.agreement],
             "tracking": self.tracking.summary().to_dict(),
+            **({} if self.curved is None else {"score": self.curved.to_dict()}),
         }
 
 
@@ -100,11 +105,13 @@ def analyse(
     *,
     burn_in: str | float = BURN_IN,
     l2: float = L2,
+    score: Any = LINEAR,
     watch: Watch = lambda _: nullcontext(),
 ) -> LogAnalysis:
     """Diagnose a log, recover the policy behind it, follow its learner.
 
-    Warnings are kept in what is found, not given. `burn_in` and `l2` are those of `SuffixImitation`.
+    Warnings are kept in what is found, not given. `burn_in`, `l2` and `score` are those of `SuffixImitation`; a score
+    that is not linear is fitted beside the linear one.
 
     Examples
     --------
@@ -120,10 +127,13 @@ def analyse(
         warnings.simplefilter("ignore", OnlookerWarning)
         with watch("choosing the burn-in") as progress:
             curve = HeldOut(l2=l2, progress=progress).curve(rounds)
+        asked = burn_in
         if burn_in == "auto":
             # Its candidates were fitted a moment ago.
             burn_in = 0 if curve is None else curve.start
         observer = SuffixImitation(burn_in=burn_in, l2=l2).fit(rounds)
+        with watch("fitting curves") if score != LINEAR else nullcontext():
+            curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
         with watch("diagnosing"):
             diagnosis = diagnose(rounds)
         with watch("tracking") as progress:
@@ -137,6 +147,7 @@ def analyse(
         agreement=_agreement(rounds, observer.policy_, diagnosis.level),
         tracking=tracking,
         differences=typical_differences(rounds),
+        curved=curved,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from onlooker.base.files import write_text
 from onlooker.base.version import __version__
 from onlooker.diagnosis import Diagnosis
 from onlooker.evaluation.study import Watch
+from onlooker.imitation.score_models import LINEAR
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
 from onlooker.report.log_sections import by_effect, sections_of, terms_section, using_section
@@ -87,9 +89,16 @@ def versions() -> Iterable[tuple[str, str]]:
 
 
 def report_page(
-    log: BanditLog | Mapping[str, BanditLog], source: Source | None = None, *, watch: Watch = lambda _: nullcontext()
+    log: BanditLog | Mapping[str, BanditLog],
+    source: Source | None = None,
+    *,
+    score: Any = LINEAR,
+    watch: Watch = lambda _: nullcontext(),
 ) -> Page:
     """Put what a log shows on a page; several logs by name are analysed separately.
+
+    With a `score` that is not linear (see `SuffixImitation`) the page also has curves of the features, and what they
+    gain on picks that were held out.
 
     The page holds names, weights and counts, but no row of features. The same log gives the same page.
 
@@ -103,7 +112,7 @@ def report_page(
     True
     """
     logs = log if isinstance(log, Mapping) else {"": log}
-    return page_of({name: analyse(one, watch=watch) for name, one in logs.items()}, source or Source())
+    return page_of({name: analyse(one, score=score, watch=watch) for name, one in logs.items()}, source or Source())
 
 
 def write_report(page: Page, path: str | os.PathLike[str]) -> None:

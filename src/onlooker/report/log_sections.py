@@ -14,6 +14,7 @@ from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
 from onlooker.logs.categories import Encoding
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import Coefficient
+from onlooker.report.curves import curves_sections
 from onlooker.report.log_findings import LogAnalysis
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, HeatChart, IntervalChart, Level, Mark, Series, diagnosis_charts
@@ -31,7 +32,9 @@ LONG = 15
 
 def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
     """Everything about one learner, in reading order."""
-    return values_section(found), *time_sections(found), burn_in_section(found), tracking_section(found.tracking)
+    curves = curves_sections(found.curved)
+    rest = (*time_sections(found), burn_in_section(found), tracking_section(found.tracking))
+    return values_section(found), *curves, *rest
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,12 @@ HELD_OUT = 0.2
 PATIENCE = 30
 """Trees without gain on them, after which no more are grown."""
 
+FEATURES_A_TREE, ROWS_A_TREE = 0.7, 0.8
+"""Shares of the features and of the rows that a tree is grown on, drawn anew for each: trees then err differently."""
+
+THREADED_ROWS = 100_000
+"""Rows from which on LightGBM uses all threads."""
+
 LEAST_HESSIAN = 1e-6
 """Of a row: LightGBM divides by sums of them."""
 
@@ -87,7 +93,11 @@ class Boosted:
             "deterministic": True,
             "force_row_wise": True,
             "seed": seed,
-            "num_threads": n_threads(),
+            # Below, threads wait for each other more than they work.
+            "num_threads": n_threads() if len(log.features) >= THREADED_ROWS else 1,
+            "feature_fraction": FEATURES_A_TREE,
+            "bagging_fraction": ROWS_A_TREE,
+            "bagging_freq": 1,
             "verbosity": -1,
         }
         n_trees = self._n_trees(log, counts, settings)

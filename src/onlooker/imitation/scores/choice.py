@@ -30,10 +30,10 @@ AnyScore = ScoreModel | FreeScore
 BLOCKS, EVERY = 100, 4
 """Parts of the rounds, equally long, of which one in so many is held out."""
 
-TOLERANCE = 2.0
+TOLERANCE = 2.5
 """How many standard errors (of the paired differences) worse than the best a simpler model may be.
 
-With one, curves that do no harm were taken for one linear log in five; with two, for one in fifty.
+With two, curves that do no harm were taken for 5 of 120 linear logs.
 """
 
 LEAST_ROUNDS = 200
