@@ -1,11 +1,10 @@
 """Score models on Swissmetro, a survey of travellers' choices: GMPCA on persons that no model has seen.
 
-    python benchmarks/swissmetro.py [--splits 20] [--rumboost PYTHON]
+    python benchmarks/swissmetro.py [--splits 20]
 
-The data are in the distribution of biogeme, which is downloaded with pip and only unpacked. Trips of purpose 1 or 3 with
-a known choice: 6,768 rounds of 752 persons. Persons are split, never rows: 30% of them are test. GMPCA is the
-geometric mean of the probabilities that a model gives to the choices, in percent. `--rumboost` names a Python that has
-RUMBoost installed; it is run there on the same splits.
+The data are in the distribution of biogeme, which is downloaded with pip and only unpacked. Trips of purpose 1 or 3
+with a known choice: 6,768 rounds of 752 persons. Persons are split, never rows: 30% of them are test. GMPCA is the
+geometric mean of the probabilities that a model gives to the choices, in percent.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def made(columns: dict[str, np.ndarray], data: dict[str, np.ndarray], offered: n
 
 
 def logs_of(data: dict[str, np.ndarray]) -> tuple[BanditLog, BanditLog, BanditLog]:
-    """With columns of the alternatives; also of the travellers, by mode; and for trees, all of them beside each other."""
+    """With columns of the alternatives; also of the travellers, by mode; and for trees, all of them side by side."""
     time_, cost, headway, offered = alternatives(data)
     columns: dict[str, np.ndarray] = {}
     for k, mode in enumerate(MODES):
@@ -105,14 +104,9 @@ def lightgbm_multiclass(data: dict[str, np.ndarray], train: np.ndarray, test: np
     labels = data["CHOICE"].astype(int) - 1
     known = np.unique(persons[train])
     held = np.isin(persons[train], known[int(0.8 * len(known)) :])
-    settings = {
-        "objective": "multiclass",
-        "num_class": 3,
-        "learning_rate": 0.05,
-        "num_leaves": 15,
-        "min_data_in_leaf": 30,
-    }
-    settings |= {"verbosity": -1, "deterministic": True, "seed": 0}
+    settings = {"objective": "multiclass", "num_class": 3, "learning_rate": 0.05, "num_leaves": 15}
+    settings |= {"min_data_in_leaf": 30, "feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1}
+    settings |= {"verbosity": -1, "deterministic": True, "seed": 0, "num_threads": 1}
     fit = lightgbm.Dataset(rows[train][~held], labels[train][~held])
     judge = fit.create_valid(rows[train][held], labels[train][held])
     stop = lightgbm.early_stopping(30, verbose=False)
@@ -125,7 +119,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=20)
     parser.add_argument("--data", type=Path, default=Path("build/swissmetro"))
-    parser.add_argument("--rumboost", help="a Python with RUMBoost installed")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
     data = survey(wanted.data)

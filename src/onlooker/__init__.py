@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from onlooker.simulation.learners import LinTS as LinTS
     from onlooker.simulation.learners import LinUCB as LinUCB
     from onlooker.simulation.learners import UniformRandom as UniformRandom
+    from onlooker.simulation.nonlinear import Mapped as Mapped
+    from onlooker.simulation.nonlinear import NetworkGreedy as NetworkGreedy
     from onlooker.simulation.play import Simulation as Simulation
     from onlooker.simulation.play import simulate as simulate
     from onlooker.simulation.play import simulate_many as simulate_many
@@ -127,6 +129,7 @@ _HOMES = {
         "LinUCB",
         "UniformRandom",
     ),
+    "simulation.nonlinear": ("Mapped", "NetworkGreedy"),
     "simulation.play": ("Simulation", "simulate", "simulate_many"),
     "simulation.ridge": ("Learner",),
 }

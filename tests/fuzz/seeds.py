@@ -10,9 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from onlooker import BanditLog, LinearPolicy, TrackingObserver, write_log
+from onlooker import (
+    AdditivePolicy,
+    BanditLog,
+    BoostedPolicy,
+    LinearPolicy,
+    NeuralPolicy,
+    ProductsPolicy,
+    TrackingObserver,
+    write_log,
+)
 from onlooker.base.documents import sealed
 from onlooker.base.errors import OnlookerWarning
+from onlooker.imitation.scores.splines import Spline
+from onlooker.imitation.scores.terms import Term
+from onlooker.imitation.scores.trees import Tree
 from onlooker.observers.tracking import UCB
 
 CSV: tuple[bytes, ...] = (
@@ -111,8 +123,24 @@ def policies() -> tuple[Any, ...]:
     made = (
         LinearPolicy([0.5, -1.0], ["price", "colour=red"], {"colour": ["blue", "red"]}),
         LinearPolicy([1e-3, 2.0, 3.0]),
+        ProductsPolicy([0.5, 1.0, 2.0, 3.0, 4.0], ["price", "speed"]),
+        *_scored(),
     )
     return tuple(json.loads(_saved(one)) for one in made)
+
+
+def _scored() -> list[Any]:
+    """Policies whose scores are curves, a network and trees."""
+    spline, leaf = Spline(np.array([0.0, 1.0, 4.0])), np.array([-1])
+    curve = Term((0,), (spline,), np.arange(5.0), np.eye(5), np.zeros(5))
+    tree = Tree(np.array([1]), np.array([0.5]), leaf, np.array([-2]), np.array([1.0, -1.0]))
+    rows = [[1.0, 2.0], [0.0, 4.0]]
+    layers = {"means": np.zeros(2), "spreads": np.ones(2), "linear": np.ones(2), "inner": np.ones((2, 3))}
+    return [
+        AdditivePolicy([0.0, 1.0], ["price", "speed"], None, [curve]),
+        NeuralPolicy(rows, **layers, shifts=np.zeros(3), outer=np.ones(3)),
+        BoostedPolicy(rows, ["price", "speed"], None, [tree]),
+    ]
 
 
 @cache

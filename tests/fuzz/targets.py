@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from fuzz import seeds
 from fuzz.mutators import as_json, mutate_bytes, mutate_gzip, mutate_text, mutate_tree
 from fuzz.outcome import complaint
-from onlooker import LinearPolicy, TrackingObserver, read_log, read_logs, scan_log
+from onlooker import BanditLog, LinearPolicy, TrackingObserver, load_policy, read_log, read_logs, scan_log
 from onlooker.base.documents import sealed
 from onlooker.experiments.ledger import Job, Ledger
 
@@ -289,6 +289,15 @@ _LONG = (
 )
 _SPARSE = (read_log, _with(read_log, cross=True), _with(read_log, features=["ad^price", "x"]), _scan)
 
+
+def _policy(path: Path) -> None:
+    """Read a policy of any kind, and score with it where it has names to make offers by."""
+    policy: Any = load_policy(path)
+    names = policy.feature_names
+    if names is not None and len(names) <= 100:
+        policy.choose(BanditLog(np.ones((2, len(names))), [0, 2], [0], feature_names=names))
+
+
 TARGETS: dict[str, Target] = {
     "csv": Target("log.csv", _text(seeds.CSV), (*_LONG, _with(read_log, decimal=",")), share=2),
     "csv_gz": Target("log.csv.gz", _gzipped(seeds.CSV), (read_log, _scan)),
@@ -313,7 +322,7 @@ TARGETS: dict[str, Target] = {
         (read_log, _with(read_log, position=1), _with(read_log, order_by="timestamp"), _scan),
     ),
     "npz": Target("log.npz", _npz, (read_log, _with(read_log, cross=True), _with(read_log, position=1), _scan)),
-    "policy": Target("policy.json", _document(seeds.policies), (LinearPolicy.load,), share=3),
+    "policy": Target("policy.json", _document(seeds.policies), (_policy,), share=3),
     "state": Target("state.json", _resealed, (_state,), share=2),
     "tampered": Target("state.json", _tampered, (_as_saved,), share=2),
     "cell": Target("cells/cell.json", _document(lambda: tuple(map(json.loads, seeds.CELL))), (_cell,)),

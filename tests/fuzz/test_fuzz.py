@@ -13,7 +13,9 @@ from fuzz.mutators import VALUES
 from fuzz.outcome import complaint
 from fuzz.targets import TARGETS
 from onlooker.base.errors import OnlookerWarning
+from onlooker.imitation.scores.loading import KINDS
 
+KEYS = ["theta", "feature_names", "categories", "terms", "trees", "typical", "monitor", "automatic"]
 FINDINGS = Path(__file__).parent / "findings"
 FOUND = sorted(path for path in FINDINGS.glob("*/*") if path.is_file())
 JSON = st.recursive(
@@ -58,11 +60,22 @@ def test_any_bytes(name, folder):
 
 @pytest.mark.parametrize(
     ("name", "schema"),
-    [("policy", "onlooker.policy/1"), ("state", "onlooker.tracking/1"), ("state", "onlooker.tracking/2")],
+    [
+        *(("policy", schema) for schema in KINDS),
+        ("state", "onlooker.tracking/1"),
+        ("state", "onlooker.tracking/2"),
+    ],
 )
 def test_any_document(name, schema, folder):
     @settings(max_examples=60, database=None)
-    @given(st.dictionaries(st.sampled_from(["theta", "feature_names", "categories", "monitor", "automatic"]), JSON))
+    @given(
+        st.dictionaries(
+            st.sampled_from(
+                ["theta", "feature_names", "categories", "terms", "trees", "typical", "monitor", "automatic"]
+            ),
+            JSON,
+        )
+    )
     def any_document(values):
         place = folder / name
         place.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
+from onlooker.simulation.environment import Environment
 
 
 class Chooser(Protocol):
@@ -37,8 +38,10 @@ def direction_error(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.linalg.norm(_unit(first) - _unit(second)))
 
 
-def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike, test_log: BanditLog) -> float:
+def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike | Environment, test_log: BanditLog) -> float:
     """Mean reward that `policy` misses on fresh offers, by the true parameter and without noise.
+
+    Where rewards are not linear, pass the environment in the place of the parameter.
 
     Examples
     --------
@@ -46,7 +49,10 @@ def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike, test_l
     >>> predictive_regret([0.0, 1.0], theta_star=[1.0, 1.0], test_log=offers)
     0.5
     """
-    rewards = LinearPolicy(theta_star).scores(_unnamed(test_log))
+    if isinstance(theta_star, Environment):
+        rewards = theta_star.expected(test_log.dense)
+    else:
+        rewards = LinearPolicy(theta_star).scores(_unnamed(test_log))
     starts = test_log.offsets[:-1]
     best = np.maximum.reduceat(rewards, starts)
     return float(np.mean(best - rewards[starts + _as_policy(policy).choose(test_log)]))

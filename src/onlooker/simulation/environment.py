@@ -6,19 +6,22 @@ of rounds, each from its own generator: any thread can draw any block, and a sho
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
-from onlooker.base.types import Features, Index, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, finite_log
 from onlooker.logs.policy import LinearPolicy
+from onlooker.simulation.rewards import REWARDS, named_reward
 
 BLOCK_VALUES = 1 << 20
 """About how many feature values a block of rounds holds. Part of what a seed means: changing it changes every log."""
@@ -37,6 +40,7 @@ class Stream(IntEnum):
     NOISE = 4
     LEARNER = 5
     SPLIT = 6
+    REWARD = 7
 
 
 def generator(seed: int, stream: Stream, place: int = 0) -> np.random.Generator:
@@ -96,7 +100,7 @@ class Contexts:
 
 @dataclass(frozen=True)
 class Environment:
-    """A linear bandit: arm `x` is worth `<x, theta_star>`, and pays that plus Gaussian noise.
+    """A bandit whose arm `x` is worth `<x, theta_star>`, or another function of `x`, and pays that plus Gaussian noise.
 
     Features are standard normal, each row divided by `max(1, norm)`.
 
@@ -112,6 +116,9 @@ class Environment:
         Decides `theta_star`, uniform on the unit sphere, and nothing else.
     dtype
         Of the features: "float32" or "float64".
+    reward
+        `"linear"`; `"square"`, `"quadratic"` or `"cosine"`: `10 (x'a)^2`, `x'A'Ax` and `cos(3 x'a)`, where `a` is
+        theta_star; or a function that gives the expected reward of every row of features.
 
     Examples
     --------
@@ -126,6 +133,7 @@ class Environment:
     _: KW_ONLY
     seed: int = 0
     dtype: str = "float32"
+    reward: str | Callable[[Matrix], Vector] = "linear"
     theta_star: Vector = field(init=False, repr=False, compare=False)
     """True parameter, shape (d,), norm one."""
 
@@ -138,6 +146,8 @@ class Environment:
             dtype = ""
         if dtype not in {"float32", "float64"}:
             raise InputError(f"dtype is {self.dtype!r}: pass 'float32' or 'float64'")
+        if not callable(self.reward) and self.reward not in ("linear", *REWARDS):
+            raise InputError(f"reward is {self.reward!r}: use 'linear', {', '.join(map(repr, REWARDS))}, or a function")
         direction = generator(seed, Stream.THETA_STAR).standard_normal(n_features)
         theta_star = direction / np.linalg.norm(direction)
         theta_star.flags.writeable = False
@@ -151,6 +161,31 @@ class Environment:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether rewards are linear in the features."""
+        return self.reward == "linear"
+
+    def expected(self, rows: ArrayLike) -> Vector:
+        """Expected reward of every row of features, shape (n,).
+
+        Examples
+        --------
+        >>> environment = Environment(2, 3, reward=lambda rows: rows[:, 0] ** 2)
+        >>> environment.expected([[3.0, 1.0]])
+        array([9.])
+        """
+        x = np.asarray(rows, dtype=np.float64)
+        if self.is_linear:
+            return np.asarray(x @ self.theta_star)
+        function = self.reward
+        if isinstance(function, str):
+            function = named_reward(function, self.theta_star, generator(self.seed, Stream.REWARD))
+        found = np.asarray(function(x), dtype=np.float64)
+        if found.shape != (len(x),) or not np.isfinite(found).all():
+            raise InputError(f"reward gave an array of shape {found.shape} for {len(x)} rows: one finite number a row")
+        return found
 
     def contexts(self, n_rounds: int, seed: int, stream: Stream = Stream.CONTEXTS) -> Contexts:
         """Make room for the offers of `n_rounds` rounds; their blocks are yet to be drawn."""
@@ -179,6 +214,8 @@ class Environment:
         for _ in ordered_map(contexts.draw, range(contexts.n_blocks)):
             pass
         offers = contexts.log(np.zeros(n, dtype=np.int64))
+        if not self.is_linear:
+            return contexts.log(ragged.argmax(self.expected(offers.dense), offers.offsets))
         return contexts.log(LinearPolicy(self.theta_star).choose(offers))
 
 

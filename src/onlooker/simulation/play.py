@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onlooker.base.checks import as_whole
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
-from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.base.types import Features, Index, Matrix, Progress, Vector
 from onlooker.logs.layouts import dense_rows
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
@@ -45,6 +45,9 @@ class Simulation:
 
     seed: int
     """Seed of contexts, noise and the learner's random picks."""
+
+    environment: Environment | None = None
+    """Where it played, where rewards are not linear; None where `theta_star` says it all."""
 
     @property
     def learner_theta(self) -> Vector:
@@ -87,6 +90,8 @@ class Simulation:
     def regret(self) -> Vector:
         """Expected reward of the best arm less that of the pick, in every round, shape (N,)."""
         scores = LinearPolicy(self.theta_star).scores(self.log)
+        if self.environment is not None:
+            scores = self.environment.expected(self.log.dense)
         best = np.maximum.reduceat(scores, self.log.offsets[:-1])
         return np.asarray(best - scores[self.log.chosen_rows], dtype=np.float64)
 
@@ -151,10 +156,14 @@ def _simulate(
     chosen, rewards = np.empty(n_rounds, dtype=np.int64), np.empty(n_rounds)
     rng = generator(seed, Stream.LEARNER)
     play: Callable[[Contexts, tuple[int, int], Vector, Vector, Index, Vector], None]
-    if isinstance(learner, RidgeLearner):
+    linear = environment.is_linear
+    if isinstance(learner, RidgeLearner) and not linear:
+        player = learner.start(rng, n_features=environment.n_features, noise=environment.noise)
+        play = partial(_play_by_protocol, player, environment.expected)
+    elif isinstance(learner, RidgeLearner):
         play = learner.start(rng, n_features=environment.n_features, noise=environment.noise).play
     else:
-        play = partial(_play_by_protocol, _fresh_copy(learner, rng))
+        play = partial(_play_by_protocol, _fresh_copy(learner, rng), None if linear else environment.expected)
     for rounds in mapper(contexts.draw, range(contexts.n_blocks)):
         play(contexts, rounds, environment.theta_star, noise, chosen, rewards)
         if progress is not None:
@@ -168,6 +177,7 @@ def _simulate(
         theta_star=environment.theta_star,
         learner=learner,
         seed=seed,
+        environment=None if linear else environment,
     )
 
 
@@ -185,6 +195,7 @@ def _fresh_copy(learner: Learner, rng: np.random.Generator) -> Learner:
 
 def _play_by_protocol(
     learner: Learner,
+    expected: Callable[[Features], Vector] | None,
     contexts: Contexts,
     rounds: tuple[int, int],
     theta_star: Vector,
@@ -192,16 +203,19 @@ def _play_by_protocol(
     chosen: Index,
     rewards: Vector,
 ) -> None:
-    """Play a block of rounds through `choose` and `update`."""
+    """Play a block of rounds through `choose` and `update`; `expected` gives rewards that are not linear."""
     from onlooker.kernels.learning import dot
 
     offers = contexts.features.view()
     offers.flags.writeable = False
+    start = int(contexts.offsets[rounds[0]])
+    worth = None if expected is None else expected(offers[start : int(contexts.offsets[rounds[1]])])
     for t in range(*rounds):
         first, last = int(contexts.offsets[t]), int(contexts.offsets[t + 1])
         pick = _checked_pick(learner.choose(offers[first:last]), t, last - first)
         chosen[t] = pick
-        rewards[t] = dot(contexts.features, first + pick, theta_star) + noise[t]
+        mean = dot(contexts.features, first + pick, theta_star) if worth is None else worth[first + pick - start]
+        rewards[t] = mean + noise[t]
         learner.update(offers[first + pick], float(rewards[t]))
 
 

@@ -1,0 +1,133 @@
+"""Scores that are not linear, measured: regret on NeuralUCB's functions, linear logs, coverage of bands, speed.
+
+    $ python benchmarks/nonlinear.py functions    # N = 1,000 to 10,000; --long adds 30,000
+    $ python benchmarks/nonlinear.py linear       # how often `auto` stays linear
+    $ python benchmarks/nonlinear.py bands        # coverage of 95% bands over 200 logs
+    $ python benchmarks/nonlinear.py speed        # an additive fit beside a linear one of as many columns
+
+The functions are those of Zhou, Li and Gu (2020): 20 features on the unit sphere, 4 arms, noise 0.1. The learner is a
+ridge UCB on features and products. Regret is that of picking by the recovered score on 5,000 fresh rounds, as a share of
+random picking's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections import Counter
+
+import numpy as np
+
+from onlooker import (
+    Additive,
+    BanditLog,
+    Boltzmann,
+    Environment,
+    LinTS,
+    LinUCB,
+    Mapped,
+    SuffixImitation,
+    predictive_regret,
+    simulate,
+)
+from onlooker.imitation.scores.choice import choose_score, name_of
+
+FUNCTIONS = {"10 (x'a)^2": "square", "x'A'Ax": "quadratic", "cos(3 x'a)": "cosine"}
+SHAPES = {
+    "2 sin 2x": lambda x: 2 * np.sin(2 * x),
+    "x": lambda x: x,
+    "0": lambda x: 0 * x,
+    "exp(x) / 2": lambda x: np.exp(x) / 2,
+    "2 |x| - x": lambda x: 2 * np.abs(x) - x,
+}
+
+
+def share_of_random(function: str, n_rounds: int, seed: int, scores: tuple[object, ...] = ("auto",)) -> list[float]:
+    """Regret of each score as a share of that of random picks."""
+    environment = Environment(20, 4, reward=FUNCTIONS[function], seed=seed, dtype="float64")
+    log = simulate(environment, Mapped(LinUCB(0.1)), n_rounds, seed=seed).log
+    test = environment.test_log(5000, seed=seed)
+    worth = environment.expected(test.dense).reshape(-1, 4)
+    random = float((worth.max(axis=1) - worth.mean(axis=1)).mean())
+    with warnings.catch_warnings(action="ignore"):
+        policies = [SuffixImitation(score=score).fit(log).policy_ for score in scores]
+    return [predictive_regret(policy, environment, test) / random for policy in policies]
+
+
+def functions(*, long: bool) -> None:
+    """Regret over the length of the log."""
+    print("| function | N | linear, % | auto, % |\n|---|--:|--:|--:|")
+    for function in FUNCTIONS:
+        for n_rounds in (1000, 3000, 10_000, *([30_000] if long else [])):
+            linear, auto = share_of_random(function, n_rounds, 0, ("linear", "auto"))
+            print(f"| `{function}` | {n_rounds:,} | {100 * linear:.1f} | {100 * auto:.2f} |", flush=True)
+
+
+def linear_logs(n_logs: int) -> None:
+    """How often `auto` takes a score that is not linear where rewards are."""
+    print("| learner | logs | linear taken |\n|---|--:|--:|")
+    for learner in (LinUCB(), LinTS(), Boltzmann(0.2)):
+        taken = Counter(
+            name_of(choose_score(simulate(Environment(10, 10, seed=seed), learner, 2000, seed=seed).log).model)
+            for seed in range(n_logs)
+        )
+        print(f"| {type(learner).__name__} | {n_logs} | {taken['linear']} |", flush=True)
+
+
+def bands(n_logs: int, n_rounds: int = 500) -> None:
+    """Share of points of each shape, between the 1% and 99% quantiles, at which the 95% band has the truth."""
+    hits: dict[str, list[float]] = {name: [] for name in SHAPES}
+    for seed in range(n_logs):
+        rng = np.random.default_rng(seed)
+        X = np.clip(rng.normal(size=(n_rounds, 4, len(SHAPES))), -2.5, 2.5)
+        scores = sum(shape(X[..., j]) for j, shape in enumerate(SHAPES.values()))
+        log = BanditLog.from_dense(X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
+        with warnings.catch_warnings(action="ignore"):
+            observer = SuffixImitation(burn_in="naive", score=Additive()).fit(log)
+        for j, (name, shape) in enumerate(SHAPES.items()):
+            x = np.quantile(X[..., j], np.linspace(0.01, 0.99, 50))
+            effect, truth = observer.effect(f"x{j}", x), shape(x) - shape(X[..., j]).mean()
+            hits[name].append(float(((effect.low <= truth) & (truth <= effect.high)).mean()))
+    print(f"{n_logs} logs of {n_rounds} rounds\n| shape | coverage, % |\n|---|--:|")
+    for name, found in hits.items():
+        print(f"| `{name}` | {100 * np.mean(found):.1f} |")
+    print(f"| all | {100 * np.mean(list(hits.values())):.1f} |")
+
+
+def speed(n_rounds: int = 10_000) -> None:
+    """Processor seconds of an additive fit and of a linear fit of as many columns, the least of three."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rounds, 10, 10))
+    scores = np.sin(X).sum(axis=-1)
+    log = BanditLog.from_dense(X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
+    wide = Additive().prepared(log, l2=1e-4).basis(log)
+    tasks = {"additive": (log, Additive()), f"linear, {wide.n_features} columns": (wide, "linear")}
+    for name, (rounds, score) in tasks.items():
+        seconds = []
+        for _ in range(3):
+            start = time.process_time()
+            with warnings.catch_warnings(action="ignore"):
+                SuffixImitation(burn_in="naive", score=score).fit(rounds)
+            seconds.append(time.process_time() - start)
+        print(f"{name}: {min(seconds):.2f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["functions", "linear", "bands", "speed"])
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--logs", type=int)
+    wanted = parser.parse_args()
+    if wanted.what == "functions":
+        functions(long=wanted.long)
+    elif wanted.what == "linear":
+        linear_logs(wanted.logs or 40)
+    elif wanted.what == "bands":
+        bands(wanted.logs or 200)
+    else:
+        speed()
+
+
+if __name__ == "__main__":
+    main()
