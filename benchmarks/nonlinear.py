@@ -6,8 +6,8 @@
     $ python benchmarks/nonlinear.py speed        # an additive fit beside a linear one of as many columns
 
 The functions are those of Zhou, Li and Gu (2020): 20 features on the unit sphere, 4 arms, noise 0.1. The learner is a
-ridge UCB on features and products. Regret is that of picking by the recovered score on 5,000 fresh rounds, as a share of
-random picking's.
+ridge UCB on features and products. Regret is that of picking by the recovered score on 5,000 fresh rounds, as a share
+of random picking's.
 """
 
 from __future__ import annotations

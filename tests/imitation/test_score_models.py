@@ -65,8 +65,8 @@ def test_parameters_are_those_of_the_constructor():
 
 
 def test_what_cannot_be_scored_is_refused(bent, tmp_path):
-    with pytest.raises(InputError, match="score is 'linear'"):
-        SuffixImitation(score="linear").fit(bent)
+    with pytest.raises(InputError, match="score is 'bent'"):
+        SuffixImitation(score="bent").fit(bent)
     write_log(bent, tmp_path / "log.parquet")
     with pytest.raises(InputError, match="needs the log in memory"):
         SuffixImitation(score=Products()).fit(scan_log(tmp_path / "log.parquet"))

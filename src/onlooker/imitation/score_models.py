@@ -149,13 +149,13 @@ class Products:
         rows = log.dense.astype(np.float64)
         means, spreads = rows.mean(axis=0), rows.std(axis=0)
         spreads = np.where(spreads > 0, spreads, 1.0)
+        total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
         plain = ProductsBasis(l2=l2, means=means, spreads=spreads)
         columns = plain.basis(log)
         units = np.ones(columns.n_features)
         units[:d] = 1 / spreads
         groups = np.where(np.arange(len(units)) < d, -1, 0)
         (found,) = variances(columns.with_features(columns.dense * units), groups, l2 * units**2, weights=weights)
-        total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
         return ProductsBasis(l2=l2, means=means, spreads=spreads, scale=float(np.sqrt(found * total * l2)))
 
 

@@ -112,11 +112,11 @@ def test_bounded_steps_are_the_minimum_of_the_quadratic():
         root, pull, positive = rng.normal(size=(6, 6)), rng.normal(size=6), rng.random(6) < 0.6
         hessian = root @ root.T + 0.1 * np.eye(6)
         step, _ = step_within(np.zeros(6), pull, hessian, positive)
-        low = np.where(positive, 0.0, -np.inf)
+        low = np.where(positive, 0.0, -1e6)
         other = minimize(
             lambda w, h=hessian, p=pull: 0.5 * w @ h @ w + p @ w,
             np.zeros(6),
-            constraints=LinearConstraint(np.eye(6), low, np.inf),
+            constraints=LinearConstraint(np.eye(6), low, np.full(6, 1e6)),
             options={"maxiter": 1000, "ftol": 1e-13},
         )
         np.testing.assert_allclose(step, other.x, atol=1e-4)

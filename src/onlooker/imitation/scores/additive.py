@@ -118,10 +118,10 @@ class Part:
         values = [rows[:, j].astype(np.float64) for j in self.features]
         if self.straight:
             return (self.sign or 1) * values[0][:, None]
-        first, *others = (one.columns(x) for one, x in zip(self.splines, values, strict=True))
-        for other in others:
-            first = (first[:, :, None] * other[:, None, :]).reshape(len(first), -1)
-        return np.asarray(first @ self.transform)
+        if len(self.splines) == 1:
+            return self.splines[0].columns(values[0], self.transform)
+        first, second = (one.columns(x) for one, x in zip(self.splines, values, strict=True))
+        return np.asarray((first[:, :, None] * second[:, None, :]).reshape(len(first), -1) @ self.transform)
 
     @property
     def coefficients(self) -> Matrix:
@@ -169,6 +169,8 @@ class AdditiveBasis:
     """Mean slope of the B-splines of each part over the rows; empty for surfaces and features without a curve."""
     l2: float
     """The penalty that the scales are for."""
+    made: tuple[BanditLog, Matrix] | None = None
+    """The log that it was prepared for, with its columns: they need not be made again."""
 
     @classmethod
     def smoothed(cls, parts: tuple[Part, ...], log: BanditLog, l2: float, weights: Vector | None) -> AdditiveBasis:
@@ -179,6 +181,7 @@ class AdditiveBasis:
             raise InputError(
                 f"the curves have {counted(sum(sizes), 'column')}: use fewer knots, features or interactions"
             )
+        total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
         units, columns = [], []
         for part in parts:
             block = part.columns(log.dense)
@@ -190,13 +193,14 @@ class AdditiveBasis:
         penalties = l2 * np.repeat(units, sizes) ** 2
         positive = np.repeat([part.sign != 0 for part in parts], sizes)
         found = variances(log.with_features(np.hstack(columns)), groups, penalties, weights=weights, positive=positive)
-        total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
         scales = [
             1.0 if part.straight else unit * float(np.sqrt(found[group] * total * l2))
             for part, unit, group in zip(parts, units, curved, strict=True)
         ]
         means, slopes = tuple(_means(part, log) for part in parts), tuple(_slopes(part, log) for part in parts)
-        return cls(parts, tuple(scales), means, slopes, l2)
+        wide = np.hstack(columns)
+        wide *= np.repeat(np.array(scales) / units, sizes)
+        return cls(parts, tuple(scales), means, slopes, l2, (log, wide))
 
     @cached_property
     def smooth(self) -> Flags:
@@ -210,15 +214,16 @@ class AdditiveBasis:
 
     def basis(self, log: BanditLog) -> BanditLog:
         """The same rounds with the columns of the curves in the place of the features."""
-        rows = log.dense
-        values = np.empty((len(rows), len(self.smooth)))
-        names, first = [], 0
         labels = feature_labels(log.weight_names, log.n_features)
-        for part, scale in zip(self.parts, self.scales, strict=True):
-            values[:, first : first + part.n_columns] = scale * part.columns(rows)
-            first += part.n_columns
+        names: list[str] = []
+        for part in self.parts:
             label = "~".join(labels[j] for j in part.features)
             names += [label] if part.straight else [f"{label}~{k + 1}" for k in range(part.n_columns)]
+        if self.made is not None and self.made[0] is log:
+            values = self.made[1]
+        else:
+            pairs = zip(self.parts, self.scales, strict=True)
+            values = np.hstack([scale * part.columns(log.dense) for part, scale in pairs])
         return log.with_features(values, names if len(set(names)) == len(names) else None)
 
     def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> AdditivePolicy:

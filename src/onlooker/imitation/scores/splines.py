@@ -68,16 +68,17 @@ class Spline:
         t = self._padded
         return np.asarray((t[1:-3] + t[2:-2] + t[3:-1]) / 3)
 
-    def columns(self, x: Vector) -> Matrix:
-        """Every B-spline at `x`, shape (n, columns); the rows sum to one."""
+    def columns(self, x: Vector, coefficients: Matrix | None = None) -> Matrix:
+        """Every B-spline at `x`, shape (n, columns), whose rows sum to one; or the splines with these coefficients."""
         from scipy.interpolate import BSpline
 
+        wanted = np.eye(self.n_columns) if coefficients is None else np.ascontiguousarray(coefficients)
         inside = np.clip(x, self.knots[0], self.knots[-1])
-        found = BSpline.design_matrix(inside, self._padded, DEGREE).toarray()
+        found = BSpline(self._padded, wanted, DEGREE)(inside)
         beyond = np.flatnonzero(inside != x)
         if len(beyond):
-            slopes = self._slopes[(x[beyond] > self.knots[-1]).astype(np.int64)]
-            found[beyond] += (x - inside)[beyond, None] * slopes
+            slopes = self._slopes @ wanted
+            found[beyond] += (x - inside)[beyond, None] * slopes[(x[beyond] > self.knots[-1]).astype(np.int64)]
         return np.asarray(found)
 
     def slopes(self, x: Vector) -> Matrix:
@@ -132,6 +133,8 @@ def spline_of(values: NDArray[np.floating], n_knots: int) -> Spline | None:
     """
     distinct = np.unique(values[:: max(1, len(values) // MOST_SAMPLED)].astype(np.float64))
     if len(distinct) < FEWEST_VALUES:
+        return None
+    if not np.isfinite(distinct[-1] / 2 - distinct[0] / 2) or distinct[-1] / 2 - distinct[0] / 2 > 1e300:
         return None
     # Beyond a sample's range curves are lines; the outer knots are those of all values.
     distinct[0], distinct[-1] = min(distinct[0], values.min()), max(distinct[-1], values.max())
