@@ -22,6 +22,9 @@ from onlooker.logs.log import BanditLog, feature_labels
 SURFACE_KNOTS = 4
 """Knots of each of the two features of an interaction: it has products of all their curves."""
 
+MEAN_ROWS = 20_000
+"""Rows over which means of curves and of their slopes are taken: an even sample of the rounds."""
+
 YES_OR_NO = Spline(np.array([0.0, 1.0]))
 """Of a feature in an interaction that has no curve: only its straight line is used."""
 
@@ -197,7 +200,8 @@ class AdditiveBasis:
             1.0 if part.straight else unit * float(np.sqrt(found[group] * total * l2))
             for part, unit, group in zip(parts, units, curved, strict=True)
         ]
-        means, slopes = tuple(_means(part, log) for part in parts), tuple(_slopes(part, log) for part in parts)
+        some = log[:: max(1, len(log.features) // MEAN_ROWS)]
+        means, slopes = tuple(_means(part, some) for part in parts), tuple(_slopes(part, some) for part in parts)
         wide = np.hstack(columns)
         wide *= np.repeat(np.array(scales) / units, sizes)
         return cls(parts, tuple(scales), means, slopes, l2, (log, wide))
