@@ -229,6 +229,13 @@ def check_once(names: Sequence[str]) -> None:
             raise InputError(f"the table has the column {name!r} twice: rename one of them")
 
 
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list, of any of the three kinds."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
 def check_plain(column: Any, name: str) -> None:
     """Refuse a column, or a field of a schema, that holds lists or the like."""
     import pyarrow as pa

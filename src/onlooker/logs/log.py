@@ -15,8 +15,8 @@ from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoded, as_categories
 from onlooker.logs.factored import Crossing, FactoredRows
 from onlooker.logs.frames import LogArrays
-from onlooker.logs.layouts import WIDEST, Layout, as_rows, dense_rows
-from onlooker.logs.ragged import as_ids, as_index, as_names, check_finite, check_rounds
+from onlooker.logs.layouts import WIDEST, Layout, as_rows
+from onlooker.logs.ragged import as_features, as_ids, as_index, as_names, check_finite, check_rounds
 
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories")
 
@@ -86,7 +86,7 @@ class BanditLog:
         times: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        rows = as_rows(features)
+        rows = as_features(features) if isinstance(features, np.ndarray) else as_rows(features)
         bounds = as_index(offsets, "offsets")
         picks = as_index(chosen, "chosen")
         names = as_names(feature_names, rows.n_named if isinstance(rows, Layout) else rows.shape[1])
@@ -104,7 +104,9 @@ class BanditLog:
             as_ids(round_ids, len(picks), "round_ids"),
             as_ids(arm_ids, len(rows), "arm_ids"),
             as_ids(times, len(picks), "times"),
-            as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ()))),
+            as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ())))
+            if categories
+            else None,
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -513,7 +515,7 @@ class BanditLog:
         Those of another layout are written out, every time that they are asked for: take `log[a:b].dense` of some
         rounds at a time. More than `WRITTEN_OUT` bytes are refused.
         """
-        return dense_rows(self.features)
+        return self.features.written_out() if isinstance(self.features, Layout) else self.features
 
     def written_out(self) -> BanditLog:
         """The same log with an array of features in the place of any other layout."""
