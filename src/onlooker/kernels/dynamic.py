@@ -17,60 +17,12 @@ HALF_LIFE = 100.0
 """Rounds after which steps that shrink with time are half as large."""
 AGE = 10.0
 """Rounds that a learner that averages is thought to have seen before its first, in every direction."""
-MODERATION = math.pi / 8.0
-"""How much the variance of a score flattens its logit: the usual probit approximation of a logistic's mean."""
-CLOSELY = 6
-"""So many of the best arms, and all that are nearly as good, have the variance of their scores computed."""
-NEARLY = 1e-3
-"""Share of the best arm's probability from which on an arm is nearly as good."""
 WANDERS = 1e-4
 """Variance that a round adds to the logit of the share of random picks: it may change, over some thousand rounds."""
-LEAST = 5e-4
-"""Share of random picks that is always allowed for: without any, one odd pick would break the filter."""
 LARGE_MEAN = 2.0
 """Mean of a round's features, in units, beyond which it is left out of what was learned from."""
 TIDIED = 64
 """At every so many rounds what rounding did to symmetry is undone."""
-SKIPPED = 1e-2
-"""Arms are left out of the information when they hold less than this share of what a random pick would."""
-AGE = 10.0
-"""Rounds that a learner that averages is thought to have seen before its first, in every direction."""
-MODERATION = math.pi / 8.0
-"""How much the variance of a score flattens its logit: the usual probit approximation of a logistic's mean."""
-CLOSELY = 6
-"""So many of the best arms, and all that are nearly as good, have the variance of their scores computed."""
-NEARLY = 1e-3
-"""Share of the best arm's probability from which on an arm is nearly as good."""
-WANDERS = 1e-4
-"""Variance that a round adds to the logit of the share of random picks: it may change, over some thousand rounds."""
-LEAST = 5e-4
-"""Share of random picks that is always allowed for: without any, one odd pick would break the filter."""
-LARGE_MEAN = 2.0
-"""Mean of a round's features, in units, beyond which it is left out of what was learned from."""
-TIDIED = 64
-"""At every so many rounds what rounding did to symmetry is undone."""
-SKIPPED = 1e-2
-"""Arms are left out of the information when they hold less than this share of what a random pick would."""
-WANDERS = 1e-4
-"""Variance that a round adds to the logit of the share of random picks: it may change, over some thousand rounds."""
-LEAST = 5e-4
-"""Share of random picks that is always allowed for: without any, one odd pick would break the filter."""
-LARGE_MEAN = 2.0
-"""Mean of a round's features, in units, beyond which it is left out of what was learned from."""
-TIDIED = 64
-"""At every so many rounds what rounding did to symmetry is undone."""
-SKIPPED = 1e-2
-"""Arms are left out of the information when they hold less than this share of what a random pick would."""
-LARGE_MEAN = 2.0
-"""Mean of a round's features, in units, beyond which it is left out of what was learned from."""
-TIDIED = 64
-"""At every so many rounds what rounding did to symmetry is undone."""
-SKIPPED = 1e-2
-"""Arms are left out of the information when they hold less than this share of what a random pick would."""
-TIDIED = 64
-"""At every so many rounds what rounding did to symmetry is undone."""
-SKIPPED = 1e-2
-"""Arms are left out of the information when they hold less than this share of what a random pick would."""
 
 
 class Law(NamedTuple):
