@@ -14,10 +14,10 @@ from onlooker.base.files import atomic_file
 from onlooker.base.text import one_line, shown
 from onlooker.formats.long import ARM
 from onlooker.formats.text_lines import LogFile
-from onlooker.logs.categories import Categories
 from onlooker.logs.columns import Columns, understood
 from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
 from onlooker.logs.log import BanditLog
+from onlooker.logs.parts import Described
 from onlooker.logs.round_table import Rounds
 
 TABLE = "the table"
@@ -36,7 +36,7 @@ class Stretch:
     """Reads them."""
 
 
-class Scanned(Protocol):
+class Scanned(Described, Protocol):
     """A log that stays in its files: iterating gives it in parts of whole rounds, oldest first, as often as asked."""
 
     batch_rows: int
@@ -45,18 +45,6 @@ class Scanned(Protocol):
     @property
     def row_bytes(self) -> int | None:
         """Memory that an offered arm takes where that is known; None for a double a feature."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...] | None:
-        """One name per feature, or None."""
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-
-    @property
-    def categories(self) -> Categories | None:
-        """Levels of the features that came from text, or None."""
 
     def __iter__(self) -> Iterator[BanditLog]: ...
 

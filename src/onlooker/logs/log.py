@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import EllipsisType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from onlooker.logs.factored import Crossing, FactoredRows
 from onlooker.logs.frames import LogArrays
 from onlooker.logs.layouts import WIDEST, Layout, as_rows
 from onlooker.logs.ragged import as_features, as_ids, as_index, as_names, check_finite, check_rounds
+
+if TYPE_CHECKING:
+    from onlooker.logs.columns import ColumnOptions
 
 _PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories")
 
@@ -261,43 +264,11 @@ class BanditLog:
 
     @overload
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        round: str = ...,
-        chosen: str = ...,
-        arm: str | None = ...,
-        features: Sequence[str] | None = ...,
-        order_by: str | None = ...,
-        categories: Sequence[str] | None = ...,
-        like: Encoded | None = ...,
-        by: None = ...,
-        cross: Sequence[tuple[str, str]] | None = ...,
-        slate: str | None = ...,
-        wide: str | None = ...,
-        candidates: str | None = ...,
-    ) -> BanditLog: ...
+    def from_frame(cls, frame: Any, *, by: None = ..., **columns: Unpack[ColumnOptions]) -> BanditLog: ...
 
     @overload
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        round: str = ...,
-        chosen: str = ...,
-        arm: str | None = ...,
-        features: Sequence[str] | None = ...,
-        order_by: str | None = ...,
-        categories: Sequence[str] | None = ...,
-        like: Encoded | None = ...,
-        by: str,
-        cross: Sequence[tuple[str, str]] | None = ...,
-        slate: str | None = ...,
-        wide: str | None = ...,
-        candidates: str | None = ...,
-    ) -> dict[str, BanditLog]: ...
+    def from_frame(cls, frame: Any, *, by: str, **columns: Unpack[ColumnOptions]) -> dict[str, BanditLog]: ...
 
     @classmethod
     def from_frame(
