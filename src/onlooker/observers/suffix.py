@@ -17,7 +17,7 @@ from onlooker.logs.factored import FactoredRows
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import summarise_parts
-from onlooker.logs.slates import whole_slates
+from onlooker.logs.ragged import whole_slates
 
 
 def suffix_objective(
