@@ -4,6 +4,7 @@
     $ python benchmarks/nonlinear.py linear       # how often `auto` stays linear
     $ python benchmarks/nonlinear.py bands        # coverage of 95% bands over 200 logs
     $ python benchmarks/nonlinear.py speed        # an additive fit beside a linear one of as many columns
+    $ python benchmarks/nonlinear.py picture      # docs/nonlinear.png
 
 The functions are those of Zhou, Li and Gu (2020): 20 features on the unit sphere, 4 arms, noise 0.1. The learner is a
 ridge UCB on features and products. Regret is that of picking by the recovered score on 5,000 fresh rounds, as a share
@@ -16,6 +17,7 @@ import argparse
 import time
 import warnings
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +34,9 @@ from onlooker import (
     simulate,
 )
 from onlooker.imitation.scores.choice import choose_score, name_of
+from onlooker.report.plots.draw import to_png
+from onlooker.report.plots.effects import effect_chart
+from onlooker.report.plots.figure import Series
 
 FUNCTIONS = {"10 (x'a)^2": "square", "x'A'Ax": "quadratic", "cos(3 x'a)": "cosine"}
 SHAPES = {
@@ -39,7 +44,7 @@ SHAPES = {
     "x": lambda x: x,
     "0": lambda x: 0 * x,
     "exp(x) / 2": lambda x: np.exp(x) / 2,
-    "2 |x| - x": lambda x: 2 * np.abs(x) - x,
+    "2 abs(x) - x": lambda x: 2 * np.abs(x) - x,
 }
 
 
@@ -113,9 +118,26 @@ def speed(n_rounds: int = 10_000) -> None:
         print(f"{name}: {min(seconds):.2f} s", flush=True)
 
 
+def picture() -> None:
+    """Curves of three features with their bands, and the truth."""
+    rng = np.random.default_rng(0)
+    offers = [rng.uniform(5, 100, (3000, 4)), rng.uniform(-3, 3, (3000, 4)), rng.uniform(0, 1, (3000, 4))]
+    truths = {"price": lambda x: -3 * np.log(x), "angle": lambda x: 2 * np.sin(x), "speed": lambda x: x}
+    scores = sum(truth(x) for truth, x in zip(truths.values(), offers, strict=True))
+    picks = (scores + rng.gumbel(size=scores.shape)).argmax(axis=1)
+    log = BanditLog.from_dense(np.stack(offers, axis=-1), picks, feature_names=list(truths))
+    observer = SuffixImitation(burn_in="naive", score=Additive()).fit(log)
+    charts = []
+    for (name, truth), x in zip(truths.items(), offers, strict=True):
+        chart = effect_chart(observer.effect(name))
+        line = Series("truth", chart.series[0].x, truth(chart.series[0].x) - truth(x).mean())
+        charts.append(replace(chart, series=(*chart.series, line), levels=()))
+    to_png(charts, "docs/nonlinear.png")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["functions", "linear", "bands", "speed"])
+    parser.add_argument("what", choices=["functions", "linear", "bands", "speed", "picture"])
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--logs", type=int)
     wanted = parser.parse_args()
@@ -125,6 +147,8 @@ def main() -> None:
         linear_logs(wanted.logs or 40)
     elif wanted.what == "bands":
         bands(wanted.logs or 200)
+    elif wanted.what == "picture":
+        picture()
     else:
         speed()
 
