@@ -11,6 +11,7 @@ from onlooker.base.errors import InputError
 from onlooker.cli.fit import fit
 from onlooker.evaluation.metrics import direction_error
 from onlooker.imitation.burn_in import HeldOut
+from onlooker.imitation.scores.choice import as_score
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
 from onlooker.simulation.environment import Environment
@@ -135,6 +136,7 @@ def test_bad_level_is_refused():
 def test_the_class_and_the_command_line_have_the_same_defaults():
     options = {parameter.name: parameter.default for parameter in fit.params}
     for name, value in SuffixImitation().get_params().items():
-        assert options.get(name, value) == value
+        given = options.get(name, value)
+        assert (as_score(given) if name == "score" else given) == value
     assert SuffixImitation().burn_in == options["burn_in"] == "auto"
     assert SuffixImitation().l2 == HeldOut().l2 == options["l2"]

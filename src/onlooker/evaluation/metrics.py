@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,6 @@ from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
-from onlooker.simulation.environment import Environment
 
 
 class Chooser(Protocol):
@@ -20,6 +19,14 @@ class Chooser(Protocol):
 
     def choose(self, log: BanditLog) -> Index:
         """Position of the chosen arm in every round."""
+
+
+@runtime_checkable
+class Rewarding(Protocol):
+    """What knows the expected reward of rows of features, as an `Environment` does."""
+
+    def expected(self, rows: ArrayLike) -> Vector:
+        """Expected reward of every row."""
 
 
 def direction_error(a: ArrayLike, b: ArrayLike) -> float:
@@ -38,7 +45,7 @@ def direction_error(a: ArrayLike, b: ArrayLike) -> float:
     return float(np.linalg.norm(_unit(first) - _unit(second)))
 
 
-def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike | Environment, test_log: BanditLog) -> float:
+def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike | Rewarding, test_log: BanditLog) -> float:
     """Mean reward that `policy` misses on fresh offers, by the true parameter and without noise.
 
     Where rewards are not linear, pass the environment in the place of the parameter.
@@ -49,7 +56,7 @@ def predictive_regret(policy: Chooser | ArrayLike, theta_star: ArrayLike | Envir
     >>> predictive_regret([0.0, 1.0], theta_star=[1.0, 1.0], test_log=offers)
     0.5
     """
-    if isinstance(theta_star, Environment):
+    if isinstance(theta_star, Rewarding):
         rewards = theta_star.expected(test_log.dense)
     else:
         rewards = LinearPolicy(theta_star).scores(_unnamed(test_log))

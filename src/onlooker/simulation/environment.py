@@ -133,7 +133,7 @@ class Environment:
     _: KW_ONLY
     seed: int = 0
     dtype: str = "float32"
-    reward: str | Callable[[Matrix], Vector] = "linear"
+    reward: str | Callable[[Matrix], Vector] = field(default="linear", repr=False)
     theta_star: Vector = field(init=False, repr=False, compare=False)
     """True parameter, shape (d,), norm one."""
 
