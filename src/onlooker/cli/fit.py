@@ -79,7 +79,6 @@ def fit(
     """
     check_target("--out", out, () if by is None else groups.TABLES, log=log)
     check_engine(engine, address)
-    from onlooker.imitation.scores.choice import as_score, name_of
     from onlooker.observers import SuffixImitation
     from onlooker.observers.suffix import as_burn_in
 
@@ -89,7 +88,7 @@ def fit(
         loss=loss,
         covariance=covariance,
         seed=seed,
-        score=as_score(score),
+        score=score,
     )
     if by is not None and score != "linear":
         raise InputError("--score: is for one learner at a time, leave out --by or use --score linear")
@@ -108,7 +107,7 @@ def fit(
     if out is not None:
         observer.policy_.save(out)
     choice = observer.score_choice_
-    taken = score if choice is None else name_of(choice.model)
+    taken = score if choice is None else choice.name
     if as_json:
         print_json({"log": log, "out": out, "assumed": assumed, "score": taken, **summary.to_dict()})
         return

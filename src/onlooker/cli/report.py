@@ -67,7 +67,6 @@ def report(
 
     from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
-    from onlooker.imitation.scores.choice import as_score
     from onlooker.logs.parts_summary import check_room
     from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_findings import analyse
@@ -102,7 +101,7 @@ def report(
     found = {}
     for name, rounds in logs.items():
         try:
-            found[name] = analyse(rounds, burn_in=start, l2=l2, score=as_score(score), watch=progress_bar)
+            found[name] = analyse(rounds, burn_in=start, l2=l2, score=score, watch=progress_bar)
         except InputError as error:
             raise InputError(f"{log}: {f'{by} {name}: ' if by is not None else ''}{error}") from error
     write_report(page_of(found, source), out)

@@ -70,6 +70,11 @@ class ScoreChoice:
         """The one to take."""
         return self.models[self.chosen]
 
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return name_of(self.model)
+
     def __repr__(self) -> str:
         rows = [["score", "held-out loss", "above the best", "std. error", ""]]
         for k, model in enumerate(self.models):
