@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -170,8 +171,13 @@ def _each(work: Callable[[BanditLog], Found], logs: list[BanditLog], workers: in
     from multiprocessing import get_context
 
     # Not forked: threads of this process may hold locks.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
         yield from pool.map(work, logs, chunksize=AT_ONCE)
+
+
+def _one_thread() -> None:
+    """Have a worker use one thread: there are as many workers as cores."""
+    os.environ["ONLOOKER_THREADS"] = "1"
 
 
 def _tried(work: Callable[[BanditLog], Found], log: BanditLog) -> Found | InputError:

@@ -97,6 +97,8 @@ class Contest:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tuned: list[Tuned] = field(default_factory=list)
     """What the last step made of the families; nothing before the first."""
+    held: Vector = field(default_factory=lambda: np.empty(0))
+    """What the model-free observer gave to every arm so far, until families are looked at."""
 
     def __post_init__(self) -> None:
         self.model_free = ModelFree(self.n_features)
@@ -105,10 +107,14 @@ class Contest:
         """Take in the next rounds; `rounds` has all so far, with these, and may be None once all steps were taken."""
         arms = self._follow_model_free(log, times)
         seen = self.model_free.bank.n_rounds
-        if seen < FIRST:
-            return
         if not self.n_rounds:
+            arms = np.concatenate([self.held, arms])
+            self.held = arms if seen < LEAST else np.empty(0)
+            if seen < LEAST:
+                # Nothing is named before, so that short logs need not be followed by all families.
+                return
             assert rounds is not None
+            log = rounds
             self._begin(rounds[:FIRST])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
@@ -273,6 +279,7 @@ class Contest:
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
             "tuned": [one.to_dict() for one in self.tuned],
+            "held": self.held.tolist(),
             "rivals": {
                 name: {
                     "scores": one.scores.to_dict(),
@@ -297,6 +304,7 @@ class Contest:
             found.model_free = ModelFree.from_dict(values["model_free"])
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
+        found.held = np.array(values.get("held", []), dtype=np.float64)
         for name, one in values["rivals"].items():
             if name != NOISE and name not in FAMILIES:
                 raise ValueError("a rival is not known")
@@ -309,6 +317,8 @@ class Contest:
                 )
         if found.model_free.n_features != n_features or (found.n_rounds and not found.rivals):
             raise ValueError("the forecasts are of another log")
+        if found.held.ndim != 1 or not ((found.held > 0) & (found.held <= 1)).all():
+            raise ValueError("what was predicted is no probability")
         return found
 
 
