@@ -49,7 +49,7 @@ def test_the_policies_are_suffix_imitation(log):
 
 @pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_no_round_is_predicted_by_a_policy_that_has_seen_it(log):
-    predicted = cross_predict(log, 700, imitate(log[700:]))
+    predicted = cross_predict(log, 700, imitate(log[700:]).theta)
     for fold in (0, 3):
         seen = [t for t in range(700, 1000) if t % 5 != fold]
         theta = SuffixImitation(burn_in="naive").fit(log[seen]).theta_
