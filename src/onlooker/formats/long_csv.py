@@ -318,7 +318,7 @@ def _conversion(columns: Columns, types: dict[str, Any], included: list[str] | N
 
 
 def _ids(columns: Columns) -> list[str]:
-    return [name for name in (columns.round, columns.arm, columns.by) if name]
+    return [name for name in (columns.round, columns.arm, columns.by, columns.user) if name]
 
 
 def _numbers(columns: Columns) -> list[str]:
