@@ -20,6 +20,7 @@ from onlooker.formats.format import TABLE, Format, named
 from onlooker.formats.joined import Chained, LogFiles
 from onlooker.formats.long import long_format
 from onlooker.formats.open_bandit import ITEMS
+from onlooker.formats.paths import below_common_folder
 from onlooker.formats.places import Place, files_of_folder, find_place
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
 from onlooker.formats.round_tables import assumed_rounds, item_columns, some_of
@@ -233,7 +234,7 @@ def _order(place: Place) -> list[str]:
     """The order of several files, in words, and the columns that their folders are named for."""
     if len(place.files) < 2:
         return []
-    names = [Path(place.called(path)).name for path in place.paths]
+    names = below_common_folder([place.called(path) for path in place.paths])
     shown_names = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
     lines = [f"{counted(len(names), 'file')}, in this order: {', '.join(shown_names)}"]
     if place.files[0].partitions:

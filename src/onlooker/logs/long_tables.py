@@ -12,7 +12,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import Columns
-from onlooker.logs.slates import in_slate
+from onlooker.logs.slates import slate_positions
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
@@ -34,9 +34,9 @@ def table_of(log: BanditLog) -> Any:
         keys["arm"] = log.arm_ids
     if log.times is not None:
         keys["time"] = np.repeat(log.times, log.n_arms)
-    slated = in_slate(log.round_ids, log.n_arms)
-    if slated.any():
-        keys["position"] = np.repeat(_positions(slated), log.n_arms)
+    positions = slate_positions(log.round_ids, log.n_arms)
+    if positions is not None:
+        keys["position"] = np.repeat(positions, log.n_arms)
     rows = log.dense
     encoding = _as_text(rows, Encoding(names, log.categories or {}))
     features = _feature_columns(rows, encoding)
@@ -69,12 +69,6 @@ def _as_text(rows: Features, encoding: Encoding) -> Encoding:
         if ((rows[:, places] == 0) | (rows[:, places] == 1)).all() and (rows[:, places].sum(axis=1) <= 1).all()
     }
     return Encoding(encoding.feature_names, kept)
-
-
-def _positions(slated: Any) -> Any:
-    """Position of every round within its slate, from 1."""
-    begins = np.flatnonzero(np.append(True, ~slated))
-    return np.arange(len(slated) + 1) - np.repeat(begins, np.diff(np.append(begins, len(slated) + 1))) + 1
 
 
 def _feature_columns(rows: Features, encoding: Encoding) -> dict[str, Any]:
