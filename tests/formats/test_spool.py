@@ -26,7 +26,8 @@ time.sleep(60)
 
 def test_a_killed_process_leaves_copies_until_the_next_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", KILLED], env=environment, stdout=subprocess.PIPE, text=True) as running:
+    command = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         copy = Path(running.stdout.readline().strip())
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -7,10 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from onlooker import InputError, SuffixImitation, read_log, read_logs, scan_log
-from onlooker.cli import main
 
 ROUNDS, USERS = 400, 40
 LOG = {"offered": "offered", "arm": "bought"}
@@ -112,23 +110,7 @@ def test_a_log_without_ids_of_users() -> None:
         read_log(log, users=users, context=["age"], arm="arm")
 
 
-def test_unknown_users_are_named_with_their_row(tables: Path) -> None:
+def test_unknown_users_are_named_with_their_row() -> None:
     log = pa.table({"user": ["a", "b"], "arm": ["x", "y"]})
     with pytest.raises(InputError, match=r"row 2 .*has the user 'b', who is not known"):
         read_log(log, users=pa.table({"user": ["a"], "age": [1.0]}), context=["age"], arm="arm")
-
-
-def test_on_the_command_line(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tables)
-    shared = ["--items", "items.csv", "--offered", "offered", "--arm", "bought", "--context", "age"]
-    found = CliRunner().invoke(main, ["fit", "orders.csv", "--users", "users.csv", *shared])
-    assert found.exit_code == 0, found.output
-    assert "users from 'user'" in found.output
-    assert "age*price" in found.output
-    limited = CliRunner().invoke(
-        main, ["fit", "orders.csv", "--users", "users.csv", "--memory-limit", "2GB", *shared, "--burn-in", "naive"]
-    )
-    assert limited.exit_code == 0, limited.output
-    wrong = CliRunner().invoke(main, ["fit", "orders.csv", "--users", "users.csv", "--user", "nobody", *shared])
-    assert wrong.exit_code == 2
-    assert "--user" in wrong.output

@@ -239,13 +239,9 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any, posit
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    taken = {ROUND, ARM, CHOSEN} if positions is None else {ROUND, ARM, CHOSEN, POSITION}
     for name in features:
-        if (
-            name in {ROUND, ARM, CHOSEN}
-            or (name == POSITION and positions is not None)
-            or is_outcome(name)
-            or ROW_NUMBER.fullmatch(name)
-        ):
+        if name in taken or is_outcome(name) or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:
