@@ -71,7 +71,7 @@ def test_one_group_without_an_answer_does_not_stop_the_others():
     assert "leaves nothing" in found.failed["short"]
     pooled = fit_groups(logs, SuffixImitation(burn_in=20), pool=True)
     assert set(pooled.failed) == {"short"}
-    assert pooled.to_frame().num_rows == 3 * 2
+    assert len(pooled.to_frame()) == 3 * 2
 
 
 def test_each_alone_is_the_fit_of_its_log_whatever_the_number_of_workers():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.notebook import as_frame
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import Columns
@@ -21,8 +22,17 @@ _MEANING = b"onlooker.columns"
 """Where the metadata of a table says what its columns mean."""
 
 
-def table_of(log: BanditLog) -> Any:
+def frame_of(log: BanditLog) -> Any:
     """See `BanditLog.to_frame`."""
+    table = table_of(log)
+    frame = as_frame(table)
+    if frame is not table:
+        frame.attrs[_MEANING.decode()] = table.schema.metadata[_MEANING].decode()
+    return frame
+
+
+def table_of(log: BanditLog) -> Any:
+    """The log as a long Arrow table."""
     import pyarrow as pa
 
     names = tuple(f"x{j}" for j in range(log.n_features)) if log.weight_names is None else log.weight_names
@@ -93,10 +103,14 @@ def as_written(table: Any, columns: Columns) -> Columns:
     """What the columns of a table mean that `table_of` made, where the caller says nothing else."""
     import pyarrow as pa
 
-    saved = (table.schema.metadata or {}).get(_MEANING) if isinstance(table, pa.Table) else None
+    if isinstance(table, pa.Table):
+        saved, names = (table.schema.metadata or {}).get(_MEANING), table.column_names
+    else:
+        saved = getattr(table, "attrs", {}).get(_MEANING.decode()) if hasattr(table, "attrs") else None
+        names = [] if saved is None else [str(name) for name in table.columns]
     if saved is None or columns.wide is not None or columns.candidates is not None:
         return columns
-    names, meaning = table.column_names, json.loads(saved)
+    meaning = json.loads(saved)
     given: dict[str, Any] = {
         option: meaning[option]
         for option in ("arm", "order_by", "slate")

@@ -14,6 +14,7 @@ import numpy as np
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
+from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.text import one_line
 from onlooker.base.types import Progress
 from onlooker.logs.log import BanditLog, feature_labels
@@ -47,7 +48,7 @@ class GroupFit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Groups:
+class Groups(Pictured, InHtml):
     """The answers about many learners, by name.
 
     Examples
@@ -75,10 +76,14 @@ class Groups:
         return self.fits[name]
 
     def to_frame(self) -> Any:
-        """A `pyarrow.Table` with a row for every group and feature."""
+        """A table with a row for every group and feature: of pandas where that is installed, else of pyarrow."""
         import pyarrow as pa
 
-        rows = [
+        return as_frame(pa.Table.from_pylist(self.rows()))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every group and feature, as plain values."""
+        return [
             {
                 "group": name,
                 "feature": one.name,
@@ -93,7 +98,6 @@ class Groups:
             for name, fit in self.fits.items()
             for one in fit.coefficients
         ]
-        return pa.Table.from_pylist(rows)
 
 
 def fit_groups(

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.base import Coefficient, coefficients_table
+from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
 from onlooker.observers.tracking.contest import AHEAD, LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead
@@ -31,7 +31,7 @@ class Family:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TrackingSummary:
+class TrackingSummary(OfCoefficients):
     """A tracked learner in figures; printing it says them.
 
     Coefficients are those of theta's direction, of length one: their signs and ratios are what the learner values.
