@@ -99,7 +99,11 @@ def predict(log: BanditLog, theta: Vector) -> Predicted:
     >>> predicted.hits, predicted.given, predicted.expected
     (array([ True, False]), array([0.75, 0.25]), array([0.625, 0.625]))
     """
-    scores = LinearPolicy(theta).scores(log)
+    return _predicted(LinearPolicy(theta).scores(log), log)
+
+
+def _predicted(scores: Vector, log: BanditLog) -> Predicted:
+    """What scores of all rows predict."""
     probabilities = ragged.softmax(scores, log.offsets)
     return Predicted(
         hits=np.asarray(ragged.argmax(scores, log.offsets) == log.chosen),
@@ -115,9 +119,12 @@ def cross_predict(log: BanditLog, start: int, near: Vector) -> Predicted:
     same policies, so that the two can be compared. Fits start from `near`.
     """
     rounds = np.arange(log.n_rounds)
+    trains = [((rounds >= start) & (rounds % FOLDS != fold)).astype(np.float64) for fold in range(FOLDS)]
+    if is_short(log, L2):
+        thetas = np.array([imitated(log, near, train) for train in trains])
+        return _predicted(np.einsum("rj,rj->r", log.dense, thetas[np.repeat(rounds % FOLDS, log.n_arms)]), log)
     hits, given, expected = np.empty(len(rounds), dtype=bool), np.empty(len(rounds)), np.empty(len(rounds))
-    for fold in range(FOLDS):
-        train = ((rounds >= start) & (rounds % FOLDS != fold)).astype(np.float64)
+    for fold, train in enumerate(trains):
         part = predict(log[fold::FOLDS], imitated(log, near, train))
         hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = part.hits, part.given, part.expected
     return Predicted(hits=hits, given=given, expected=expected)

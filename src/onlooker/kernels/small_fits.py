@@ -9,6 +9,9 @@ from onlooker.kernels.softmax import accumulate
 LOOKS = 40
 """Times that a step is halved before the search gives up."""
 
+ROUNDING = 1e-14
+"""Part of the loss that rounding may add to it."""
+
 _compiled = cached_njit(error_model="numpy")
 
 
@@ -109,7 +112,7 @@ def fit_weighted(
             for j in range(d):
                 ahead[j] = theta[j] - length * step[j]
             better = _look(features, offsets, chosen, weights, start, stop, l2, ahead, slope, curve, none)
-            if better <= value - 1e-4 * length * fall:
+            if better <= value - 1e-4 * length * fall + ROUNDING * abs(value):
                 break
             if look == LOOKS - 1:
                 return False
