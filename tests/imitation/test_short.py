@@ -61,9 +61,7 @@ def test_weights_count_as_rounds_and_those_without_are_left_out():
 def test_rounds_of_one_arm_say_nothing():
     X = np.random.default_rng(0).normal(size=(9, 2))
     log = BanditLog(X, [0, 2, 4, 6, 8, 9], [0, 1, 0, 1, 0])
-    assert np.allclose(
-        short_fit(log, l2=1e-2, tolerance=1e-9), short_fit(log[:4], l2=1e-2, tolerance=1e-9), atol=1e-8
-    )
+    assert np.allclose(short_fit(log, l2=1e-2, tolerance=1e-9), short_fit(log[:4], l2=1e-2, tolerance=1e-9), atol=1e-8)
 
 
 def test_suffixes_are_those_of_fits_of_their_own(monkeypatch):

@@ -7,7 +7,17 @@ import pytest
 from matplotlib.figure import Figure
 
 import onlooker
-from onlooker import BanditLog, Environment, LinUCB, NotFittedError, SuffixImitation, diagnose, fit_groups, simulate
+from onlooker import (
+    BanditLog,
+    Environment,
+    LinUCB,
+    NotFittedError,
+    SuffixImitation,
+    diagnose,
+    fit_groups,
+    propensities,
+    simulate,
+)
 from onlooker.observers import __all__ as names
 from onlooker.observers.base import Observer
 from onlooker.report.notebook import charts_of
@@ -88,6 +98,11 @@ def test_other_results(log, fitted):
     assert isinstance(groups.plot(), Figure)
     assert "a&lt;" in groups._repr_html_()
     assert len(groups.to_frame()) == 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = propensities(log)
+    assert isinstance(found.plot(), Figure)
+    assert len(found.to_frame()) == len(log.features)
     assert isinstance(fitted["SuffixImitation"].summary().plot(), Figure)
     assert "<table>" in fitted["SuffixImitation"].summary()._repr_html_()
 

@@ -182,4 +182,4 @@ def _first_level(gained: Matrix, possible: Vector) -> Index:
         onwards = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
         np.maximum(curve[:, first:], onwards, out=curve[:, first:])
     enough = curve >= least[:, None]
-    return np.where(enough.any(axis=1), enough.argmax(axis=1), m - 1)
+    return np.asarray(np.where(enough.any(axis=1), enough.argmax(axis=1), m - 1), dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.formats.long import Source
+from onlooker.formats.format import Source
 from onlooker.logs.columns import ROW_NUMBER, Columns, check_columns, check_once
 from onlooker.logs.encoding import is_text, place, some
 from onlooker.logs.offered_ids import Arms, plain_ids

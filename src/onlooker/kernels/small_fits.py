@@ -40,7 +40,7 @@ def _look(
         for j in range(i, len(theta)):
             hessian[i, j] /= total
         hessian[i, i] += l2
-    return value
+    return float(value)
 
 
 @_compiled

@@ -13,7 +13,7 @@ from onlooker.base.notebook import as_frame
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import Columns
-from onlooker.logs.slates import slate_positions
+from onlooker.logs.ragged import slate_positions
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog

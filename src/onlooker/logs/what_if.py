@@ -89,9 +89,11 @@ def _of_contexts(table: Any, names: list[str], policy: Encoded, crossing: Crossi
     found = feature_rows(in_arrow(table, list(encoding.columns)), encoding, free=False) if features else None
     columns = {} if found is None else {name: found[:, place] for place, name in enumerate(features)}
     ones_column = np.ones(len(table))
-    contexts = np.column_stack([columns.get(name, ones_column) for name in crossing.context or (CONSTANT,)])
+    contexts = np.column_stack(
+        [np.asarray(columns.get(name, ones_column), dtype=np.float64) for name in crossing.context or (CONSTANT,)]
+    )
     arms = len(crossing.arms)
-    rows = np.einsum("kl,tp->tklp", np.eye(arms), contexts).reshape(len(table) * arms, -1)
+    rows = (np.eye(arms)[None, :, :, None] * contexts[:, None, None, :]).reshape(len(table) * arms, -1)
     return Offers(rows, np.arange(len(rows)), np.arange(len(table) + 1) * arms)
 
 

@@ -129,5 +129,5 @@ def scores(log: BanditLog, thetas: Matrix) -> Matrix:
     if rows.which is None and rows.per_arm and rows.contexts is not None and not rows.n_own:
         by_arm = thetas.reshape(len(thetas), rows.n_arms, rows.n_context)
         found = np.einsum("rp,mkp->rkm", rows.contexts, by_arm, optimize=True)
-        return found.reshape(-1, len(thetas))
+        return np.asarray(found.reshape(-1, len(thetas)))
     return np.stack([rows @ theta for theta in thetas], axis=1)

@@ -27,7 +27,7 @@ from onlooker.report.plots import (
     diagnosis_charts,
 )
 from onlooker.report.plots.draw import figure_of_charts
-from onlooker.report.plots.tracking import tracking_charts
+from onlooker.report.tracking_page import tracking_charts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ def charts_of(result: object) -> tuple[AnyChart, ...]:
     if isinstance(result, Diagnosis):
         return diagnosis_charts(result)
     if isinstance(result, Propensities):
-        return calibration_charts(result)
+        return calibration_charts(result.calibration())
     if isinstance(result, Groups):
         return _groups_charts(result)
     if isinstance(result, TrackingObserver):
