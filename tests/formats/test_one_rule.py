@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from onlooker import InputError, read_log, scan_log
+from onlooker.base.errors import ColumnsLeftOutWarning
 
 
 def names_of(table, **options):
@@ -27,15 +28,16 @@ def test_a_constant_text_column_is_left_out_of_every_shape():
         names, said = names_of(table)
         assert names == ("price",)
         assert "'maker' (the same in every row)" in said
-        assert scan_log(table).feature_names == ("price",)
+        with pytest.warns(ColumnsLeftOutWarning):
+            assert scan_log(table).feature_names == ("price",)
 
 
 @pytest.mark.parametrize("options", [{}, {"features": ["price", "speed"]}])
 @pytest.mark.parametrize("read", [read_log, lambda path, **given: list(scan_log(path, **given))])
 def test_a_stray_word_among_numbers_is_an_error(tmp_path, read, options):
-    rows = [f"{t // 2},{t % 2},{t / 7:.3f},{'n/a' if t == 11 else t}" for t in range(40)]
+    rows = [f"{t // 2},{t % 2},{t / 7:.3f},{'fast' if t == 11 else t}" for t in range(40)]
     path = tmp_path / "log.csv"
     path.write_text("\n".join(["round,chosen,price,speed", *rows]) + "\n")
-    with pytest.raises(InputError, match=r"'speed', row 12 .*is 'n/a', not a number: correct it or name it as a cat"):
+    with pytest.raises(InputError, match=r"'speed', row 12 .*is 'fast', not a number: correct it or name it as a cat"):
         read(path, **options)
     assert read_log(path, categories=["speed"]).n_features > 2
