@@ -15,7 +15,7 @@ from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
-from onlooker.imitation.scored import Block, scored_blocks
+from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
 from onlooker.logs import ragged
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.factored_curvature import filled_hessian
@@ -124,6 +124,9 @@ LONG = 1 << 22
 What this and the sketch's two constants buy is measured by `benchmarks/solver_constants.py`.
 """
 
+COARSE = 1 << 19
+"""Offered arms times the weights of one, from which on intervals of such weights are found by coarser sums."""
+
 SKETCH_STRIDE = 4
 """A sketch uses every so many rounds."""
 
@@ -204,11 +207,23 @@ class SoftmaxObjective(Objective):
         work = rows.shape[0] * rows.n_block if isinstance(rows, FactoredRows) else rows.size
         return work > LONG * self.stride
 
+    @property
+    def coarse(self) -> bool:
+        """Logs with weights for each arm that are not short: there intervals take most of a fit."""
+        rows = self.log.features
+        once = bool(((self.weights == 0) | (self.weights == 1)).all())
+        if not (isinstance(rows, FactoredRows) and rows.only_blocks and once):
+            return False
+        return rows.shape[0] * rows.n_block > COARSE * self.stride
+
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
         if self._scored is not None:
+            blocks = self._scored
+            if wanted.coarse:
+                blocks = scored_blocks(self.log[:: self.stride], self.weights[:: self.stride], CURVED_ROWS)
             # One after the other: the products inside use all threads.
-            return added(block.run(wanted) for block in self._scored)
+            return added(block.run(wanted) for block in blocks)
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
     def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:

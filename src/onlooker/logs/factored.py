@@ -23,7 +23,8 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Ids, Index, Matrix, Vector
 from onlooker.logs.arm_ids import keys_of, places
-from onlooker.logs.factored_curvature import arm_blocks, block_hessian, per_arm_preconditioner, window_products
+from onlooker.logs.factored_curvature import arm_blocks, block_hessian, per_arm_preconditioner
+from onlooker.logs.factored_windows import window_products
 from onlooker.logs.layouts import Layout
 
 PIECE_VALUES = 1 << 20
@@ -202,6 +203,11 @@ class FactoredRows(Layout):
         """Whether every arm has weights of its own."""
         return self.items is None
 
+    @property
+    def only_blocks(self) -> bool:
+        """Whether all weights are those of the arms, a block each."""
+        return self.items is None and self.own is None
+
     def crossing(self, feature_names: Sequence[str] | None) -> Crossing:
         """What the columns are, given the log's names."""
         names = tuple(feature_names or (f"x{j}" for j in range(self.n_named)))
@@ -281,13 +287,14 @@ class FactoredRows(Layout):
         own = np.zeros(0) if self.own is None else self.own.T @ values
         if self.which is None:
             by_round: Any = values.reshape(self.n_rounds, self.n_arms)
-            totals = by_round.sum(axis=0)
         else:
             by_round = self._by_round(values)
-            totals = np.bincount(self.which, values, minlength=self.n_arms)
-        if self.items is None:
-            rest = totals if self.contexts is None else np.asarray(by_round.T @ self.contexts).ravel()
+        if self.items is None and self.contexts is not None:
+            rest = np.asarray(by_round.T @ self.contexts).ravel()
             return np.concatenate([own, rest]).astype(np.float64, copy=False)
+        totals = np.asarray(by_round.sum(axis=0)).ravel()
+        if self.items is None:
+            return np.concatenate([own, totals]).astype(np.float64, copy=False)
         parts = [own, totals @ self.items]
         if self.contexts is not None:
             parts.append((self.contexts.T @ (by_round @ self.items)).ravel())
@@ -330,23 +337,23 @@ class FactoredRows(Layout):
         return np.asarray(self._by_round(values).toarray())
 
     def window_products(
-        self, values: Vector, counts: NDArray[np.bool_], mean: Vector, width: int, *, single: bool
-    ) -> tuple[Matrix, Matrix, Matrix] | None:
+        self, values: Vector, counts: NDArray[np.bool_], mean: Vector, width: int, *, coarse: bool
+    ) -> tuple[int, Matrix, Matrix, Matrix] | None:
         """Sums over windows of the rounds' own sums of rows; see `window_products`. None where rows are no blocks."""
-        if self.items is not None or self.own is not None:
+        if not self.only_blocks:
             return None
         contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
         by_round = self.by_round(values)
         if not counts.all():
             contexts, by_round = contexts[counts], by_round[counts]
-        return window_products(contexts, by_round, mean, width, single=single)
+        return window_products(contexts, by_round, mean, width, coarse=coarse)
 
-    def covariance(self, shares: Vector, weights: Vector, offsets: Index) -> Matrix:
-        """Covariance of the rows within the rounds."""
-        if self.items is not None or self.own is not None:
+    def covariance(self, shares: Vector, weights: Vector, offsets: Index, *, coarse: bool = False) -> Matrix:
+        """Covariance of the rows within the rounds; coarse: in single precision."""
+        if not self.only_blocks:
             return super().covariance(shares, weights, offsets)
         contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-        return block_hessian(contexts, self.by_round(shares), weights)
+        return block_hessian(contexts, self.by_round(shares), weights, single=coarse)
 
     def preconditioner(
         self, shares: Vector, weights: Vector, offsets: Index, l2: float, groups: Index | None = None
@@ -356,7 +363,7 @@ class FactoredRows(Layout):
             inverse = np.linalg.pinv(self.covariance(shares, weights, offsets) + l2 * np.eye(self.shape[1]))
             return lambda vector: inverse @ vector
         blocks = None
-        if self.items is None and self.own is None:
+        if self.only_blocks:
             contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
             blocks = arm_blocks(contexts, self.by_round(shares) * weights[:, None])
         if blocks is None:
