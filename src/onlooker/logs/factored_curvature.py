@@ -95,10 +95,8 @@ def with_arm(blocks: Matrix, arm: int) -> Matrix:
     missing = -blocks.sum(axis=0)
     full[arm, :, :arm], full[arm, :, arm + 1 :] = missing[:, :arm], missing[:, arm:]
     full[arm, :, arm] = -missing.sum(axis=1)
-    full[:arm, :, arm], full[arm + 1 :, :, arm] = (
-        missing[:, :arm].transpose(1, 2, 0),
-        missing[:, arm:].transpose(1, 2, 0),
-    )
+    across = missing.transpose(1, 2, 0)
+    full[:arm, :, arm], full[arm + 1 :, :, arm] = across[:arm], across[arm:]
     return full.reshape(K * p, K * p)
 
 

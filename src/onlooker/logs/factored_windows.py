@@ -14,13 +14,13 @@ PIECE_VALUES = 1 << 16
 """Numbers of a piece of windows, about: half a megabyte, which stays in the cache."""
 
 LEAST_ROWS = 1
-"""Windows for every weight whose products are taken at once, at least: adding what they give is then little beside it."""
+"""Windows per weight whose products are taken at once, at least: adding what they give is then little beside it."""
 
 QUARTERS = 4
 """Blocks that make up a window, where windows begin at every block and not at every round.
 
-Each round is then in four windows instead of `width`. With windows that overlap by three quarters the estimate varies by
-half a percent more than with all of them (Welch, 1987, on overlapping batch means), for a quarter of `width` of the work.
+Each round is then in four windows instead of `width`, which takes `4 / width` of the work. Where rounds are independent,
+the estimate varies by 1.6% more than with all windows: its relative variance is 1.375 `width / N`, not 4/3 of it.
 """
 
 
@@ -29,9 +29,9 @@ def window_products(
 ) -> tuple[int, Matrix, Matrix, Matrix]:
     """Sum of `W W'` over windows of `width` rounds, `W` a window's sum of `residuals (x) context - mean`.
 
-    Also the first and the last `width - 1` of these vectors, for windows into other rounds; and `width`. Coarse: windows
-    begin at every block of a quarter of `width` rounds, so that the vectors are those of blocks and `width` is 4; in
-    single precision, with contexts decorrelated first. Over all arms residuals and mean sum to zero: the last arm
+    `width` first, and last the first and the last `width - 1` of these vectors, for windows into other rounds. Coarse:
+    windows begin at every block of a quarter of `width` rounds, so that the vectors are those of blocks and `width` is
+    4; in single precision, with contexts decorrelated first. Over all arms residuals and mean sum to zero: the last arm
     follows from the others.
 
     Examples
@@ -132,18 +132,18 @@ def _rows_with_last(rows: Matrix) -> Matrix:
     return full.reshape(len(full), full.shape[1] * full.shape[2])
 
 
-def _window_sums(rows: Matrix, width: int) -> Matrix:
+def _window_sums(rows: Features, width: int) -> Features:
     """Sum of every `width` neighbouring rows: by sums of 1, 2, 4 and so on, which add no more rounding than needed."""
     n = len(rows) - width + 1
-    total: Matrix | None = None
+    total: Features | None = None
     at, part, size = 0, rows, 1
     while size <= width:
         if width & size:
             piece = part[at : at + n]
-            total = piece if total is None else total + piece
+            total = piece if total is None else np.asarray(total + piece)
             at += size
         if 2 * size <= width:
-            part = part[: len(part) - size] + part[size:]
+            part = np.asarray(part[: len(part) - size] + part[size:])
         size *= 2
     assert total is not None
     return total
