@@ -19,7 +19,7 @@ LEAST_ROWS = 1
 QUARTERS = 4
 """Blocks that make up a window, where windows begin at every block and not at every round.
 
-Each round is then in four windows instead of `width`, which takes `4 / width` of the work. Where rounds are independent,
+Each round is then in four windows instead of `width`: `4 / width` of the work. Where rounds are independent,
 the estimate varies by 1.6% more than with all windows: its relative variance is 1.375 `width / N`, not 4/3 of it.
 """
 
