@@ -30,6 +30,9 @@ from onlooker.logs.layouts import Layout
 PIECE_VALUES = 1 << 20
 """Numbers that a temporary array holds at most, about: 8 MB."""
 
+FEW_OFFERS = 8
+"""Where rounds offer less than one in so many of all arms, scores of the others are not computed beside theirs."""
+
 MOST_INVERTED = 1000
 """Columns up to which a preconditioner is an inverse, where arms have features."""
 
@@ -261,16 +264,24 @@ class FactoredRows(Layout):
             return scores.ravel()
         scores = by_arm[self.which]
         if by_context is not None and self.bounds is not None and self.contexts is not None:
-            for rounds, rows in self._pieces(self.n_arms):
+            few = FEW_OFFERS * len(self.which) < self.n_rounds * self.n_arms
+            for rounds, rows in self._pieces(self.n_context * self._most_offers if few else self.n_arms):
                 contexts = self.contexts[rounds].astype(np.float64, copy=False)
                 which = self.which[rows]
                 at = np.repeat(np.arange(len(contexts)), np.diff(self.bounds[rounds.start : rounds.stop + 1]))
                 if self.items is not None and len(which) * self.n_items < len(contexts) * self.n_arms * self.n_context:
                     turned = contexts @ weights[self.n_items :].reshape(self.n_context, -1)
                     scores[rows] += np.einsum("rj,rj->r", turned[at], self.items[which])
+                elif few:
+                    scores[rows] += np.einsum("rj,rj->r", contexts[at], by_context[which])
                 else:
                     scores[rows] += (contexts @ by_context.T)[at, which]
         return scores
+
+    @property
+    def _most_offers(self) -> int:
+        """Rows of the largest round."""
+        return int(self.sizes.max(initial=1))
 
     def _by_arm(self, weights: Vector) -> tuple[Vector, Matrix | None]:
         """What every arm scores in any context, shape (K,), and its weights of the context, shape (K, p)."""
@@ -365,7 +376,8 @@ class FactoredRows(Layout):
         blocks = None
         if self.only_blocks:
             contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-            blocks = arm_blocks(contexts, self.by_round(shares) * weights[:, None])
+            by_round = self.by_round(shares) if self.which is None else self._by_round(shares)
+            blocks = arm_blocks(contexts, by_round, weights)
         if blocks is None:
             return super().preconditioner(shares, weights, offsets, l2)
         return per_arm_preconditioner(blocks, l2, self.groups if groups is None else groups)
@@ -395,10 +407,18 @@ class FactoredRows(Layout):
         assert self.bounds is not None
         inside = np.ones(max(0, len(self.which) - 1), dtype=bool)
         inside[self.bounds[1:-1][(self.bounds[1:-1] > 0) & (self.bounds[1:-1] < len(self.which))] - 1] = False
-        pairs = np.unique(self.which[:-1][inside] * self.n_arms + self.which[1:][inside])
-        entries: Any = (np.ones(len(pairs)), (pairs // self.n_arms, pairs % self.n_arms))
-        graph = csr_array(entries, shape=(self.n_arms, self.n_arms))
-        return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+        found = np.arange(self.n_arms)
+        for start in range(0, len(inside), PIECE_VALUES):
+            some = start + np.flatnonzero(inside[start : start + PIECE_VALUES])
+            # What is known already, and neighbours in a round.
+            firsts = np.unique(found, return_index=True)[1][found]
+            ends = np.append(firsts, self.which[some]), np.append(np.arange(self.n_arms), self.which[some + 1])
+            entries: Any = (np.ones(len(ends[0]), dtype=np.int32), ends)
+            graph = csr_array(entries, shape=(self.n_arms, self.n_arms))
+            n_groups, found = connected_components(graph, directed=False)
+            if n_groups == 1:
+                break
+        return np.asarray(found, dtype=np.int64)
 
     @property
     def n_block(self) -> int:

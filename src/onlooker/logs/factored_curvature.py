@@ -139,13 +139,28 @@ def _by_pairs(contexts: Features, shares: Matrix, weights: Vector) -> Matrix:
     return hessian
 
 
-def arm_blocks(contexts: Features, shares: Matrix) -> Matrix | None:
-    """Cross-products of the contexts weighted by each arm's shares, shape (K, p, p); None where they are too large."""
+def arm_blocks(contexts: Features, shares: Any, weights: Vector) -> Matrix | None:
+    """Cross-products of the contexts weighted by each arm's shares, shape (K, p, p); None where they are too large.
+
+    Shares are a matrix of rounds by arms, sparse where rounds offer some of the arms.
+
+    Examples
+    --------
+    >>> arm_blocks(np.array([[2.0], [3.0]]), np.array([[0.5, 0.5], [1.0, 0.0]]), np.ones(2)).ravel()
+    array([11.,  2.])
+    """
     K, p = shares.shape[1], contexts.shape[1]
     if K * p * p > MOST_BLOCK:
         return None
     wide = contexts.astype(np.float64, copy=False)
-    return np.stack([wide.T @ (shares[:, arm, None] * wide) for arm in range(K)])
+    if isinstance(shares, np.ndarray):
+        weighted = shares * weights[:, None]
+        return np.stack([wide.T @ (weighted[:, arm, None] * wide) for arm in range(K)])
+    found = np.empty((K, p, p))
+    for j in range(p):
+        found[:, j, j:] = shares.T @ (wide[:, j:] * (weights * wide[:, j])[:, None])
+        found[:, j:, j] = found[:, j, j:]
+    return found
 
 
 def per_arm_preconditioner(blocks: Matrix, l2: float, groups: Index) -> Callable[[Vector], Vector]:
