@@ -300,6 +300,10 @@ class Objective(ABC):
         """About the inverse of the Hessian at `theta`, times a vector; of use where there are many weights."""
         return np.copy
 
+    def closer_preconditioner(self, theta: Vector) -> Callable[[Vector], Vector] | None:  # noqa: ARG002  as above
+        """The same, closer and at a price, for searches that take long; None where there is none."""
+        return None
+
     def variances(self, theta: Vector) -> Vector:
         """Diagonal of the Hessian at `theta`, without regularisation, shape (d,)."""
         return np.diag(self.evaluate(theta).hessian) - self.l2
