@@ -407,7 +407,7 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
 def _many(rows: Features | Layout, n_rounds: int) -> bool:
     """Whether there are too many weights for a Hessian in every step."""
     if not isinstance(rows, Layout):
-        return WIDE < rows.shape[1] < n_rounds
+        return bool(WIDE < rows.shape[1] < n_rounds)
     return rows.shape[1] > FEW_WEIGHTS or (isinstance(rows, FactoredRows) and rows.per_arm)
 
 

@@ -407,7 +407,7 @@ class FactoredRows(Layout):
         assert self.bounds is not None
         inside = np.ones(max(0, len(self.which) - 1), dtype=bool)
         inside[self.bounds[1:-1][(self.bounds[1:-1] > 0) & (self.bounds[1:-1] < len(self.which))] - 1] = False
-        found = np.arange(self.n_arms)
+        found: Index = np.arange(self.n_arms)
         for start in range(0, len(inside), PIECE_VALUES):
             some = start + np.flatnonzero(inside[start : start + PIECE_VALUES])
             # What is known already, and neighbours in a round.
@@ -415,10 +415,11 @@ class FactoredRows(Layout):
             ends = np.append(firsts, self.which[some]), np.append(np.arange(self.n_arms), self.which[some + 1])
             entries: Any = (np.ones(len(ends[0]), dtype=np.int32), ends)
             graph = csr_array(entries, shape=(self.n_arms, self.n_arms))
-            n_groups, found = connected_components(graph, directed=False)
+            n_groups, labels = connected_components(graph, directed=False)
+            found = np.asarray(labels, dtype=np.int64)
             if n_groups == 1:
                 break
-        return np.asarray(found, dtype=np.int64)
+        return found
 
     @property
     def n_block(self) -> int:
