@@ -63,8 +63,8 @@ def hessian_of(log: BanditLog, weights: Vector, theta: Vector) -> Matrix:
     Examples
     --------
     >>> log = BanditLog.from_dense(np.array([[[1.0, 0.0], [0.0, 1.0]]]), chosen=[0])
-    >>> hessian_of(log, np.ones(1), np.zeros(2)).tolist()
-    [[0.5, -0.5], [-0.5, 0.5]]
+    >>> hessian_of(log, np.ones(1), np.zeros(2)).round(6).tolist()
+    [[0.25, -0.25], [-0.25, 0.25]]
     """
     found = np.zeros((log.n_features,) * 2)
     for table, _ in _spreads(_sampled(log, weights), theta):
