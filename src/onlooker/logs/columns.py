@@ -101,7 +101,7 @@ class Columns:
     by: str | None = None
     """Which of several learners or restarts a round belongs to; each numbers its rounds from the start."""
     cross: Sequence[tuple[str, str]] = ()
-    """Pairs of columns whose products are features too."""
+    """Pairs of columns whose products are features too; of context columns where a row is a round."""
     slate: str | None = None
     """Position of a pick, where a round has several."""
     wide: str | None = None
@@ -126,7 +126,7 @@ class Columns:
         for name in ("features", "categories", "context"):
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
-        arms = {"cross": self.cross, "slate": self.slate, "wide": self.wide, "candidates": self.candidates}
+        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates}
         given = next((name for name, value in arms.items() if value), None)
         if self.per_round and given is not None:
             others = "`context`, `offered`, `items`, `users`"

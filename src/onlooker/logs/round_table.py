@@ -11,7 +11,7 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Features, Ids, Index
-from onlooker.logs.categories import Categories, Encoding, level_name
+from onlooker.logs.categories import Categories, Encoding, level_name, products_of
 from onlooker.logs.columns import (
     CONSTANT,
     ROW_NUMBER,
@@ -56,7 +56,7 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
         parts = [part.strip() for part in name.split(",")]
         context += parts if name not in names and all(part in (*names, CONSTANT) for part in parts) else [name]
     if columns.like is not None:
-        context = _context_of(columns, context)
+        columns, context = _like(names, columns, context)
     elif not context and columns.items is None:
         context = [CONSTANT]
     if columns.arm is not None and columns.chosen not in {"", "chosen"}:
@@ -71,8 +71,8 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
     return found
 
 
-def _context_of(columns: Columns, named: Sequence[str]) -> list[str]:
-    """Context columns of what a log is to be like; `named` are those that were asked for, if any."""
+def _like(names: Sequence[str], columns: Columns, named: Sequence[str]) -> tuple[Columns, list[str]]:
+    """The products and the context columns of what a log is to be like; `named` were asked for, if any."""
     crossing = getattr(columns.like, "crossing", None)
     if crossing is None:
         raise InputError("`like` has no context: it is of a table of one row per offered arm, so read such a table")
@@ -80,11 +80,13 @@ def _context_of(columns: Columns, named: Sequence[str]) -> list[str]:
         raise InputError("`like` has features of the arms: pass the table of them as `items`")
     if crossing.arms is not None and columns.items is not None:
         raise InputError("`like` has weights for each arm and no features of the arms: leave `items` out")
-    known = Encoding(crossing.context, _known(columns, crossing.context)).columns
+    plain = Encoding(crossing.context, _known(columns, crossing.context))
+    columns = replace(columns, cross=products_of(plain, names))
+    known = replace(plain, cross=tuple(columns.cross)).columns
     other = [name for name in named if name not in known]
     if other:
         raise InputError(f"`like` does not have {other[0]!r} in its context: leave `context` out")
-    return list(known)
+    return columns, list(known)
 
 
 def _known(columns: Columns, features: Sequence[str]) -> Categories:
@@ -107,6 +109,9 @@ def _check(names: Sequence[str], columns: Columns) -> None:
         check_columns(names, {"context": name})
         if name in columns.keys:
             raise InputError(f"column {name!r} cannot be context too: leave it out of the context")
+    for name in columns.crossed:
+        if name not in columns.context or name == CONSTANT:
+            raise InputError(f"`cross` has {name!r}, which is not in the context: name it as `context` too")
     if len(set(columns.context)) < len(columns.context):
         twice = next(name for name in columns.context if columns.context.count(name) > 1)
         raise InputError(f"the context has {twice!r} twice: name it once")
@@ -149,14 +154,14 @@ def context_encoding(levels: Mapping[str, Mapping[str, int]], columns: Columns) 
         return Encoding((), {})
     crossing = getattr(columns.like, "crossing", None)
     if crossing is not None:
-        known = Encoding(crossing.context, _known(columns, crossing.context))
+        known = Encoding(crossing.context, _known(columns, crossing.context), tuple(columns.cross))
         new = {(name, level): n for name in known.categories for level, n in levels[name].items()}
         tell_unseen({at: n for at, n in new.items() if at[1] not in known.categories[at[0]]}, known)
         return known
     found = settle(columns.context, levels, columns)
     if columns.items is not None or not found.categories or CONSTANT in columns.context:
         return found
-    return Encoding((CONSTANT, *found.feature_names), found.categories)
+    return replace(found, feature_names=(CONSTANT, *found.feature_names))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
