@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.all_arms import all_arms
 from onlooker.kernels.cached_njit import cached_njit
 from onlooker.kernels.dynamic import Room, learn_full, moderated_full
 from onlooker.kernels.dynamic import room as softmax_room
@@ -12,7 +13,6 @@ from onlooker.kernels.margins import (
     Belief,
     Model,
     Scratch,
-    all_arms,
     beats_all,
     fill_values,
     inner,
