@@ -52,6 +52,8 @@ class Model(NamedTuple):
     """Share of picks that are uniform."""
     shrink: float
     """Learner's ridge less the prior's precision: its estimate is `mean - shrink V^-1 mean`."""
+    waits: float = 0.0
+    """1 where the learner does not update after a round, but later on many."""
 
 
 class Scratch(NamedTuple):

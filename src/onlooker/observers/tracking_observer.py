@@ -523,6 +523,10 @@ class TrackingObserver(Observer):
             )
 
     def _families(self) -> tuple[Family, ...]:
+        # What a round adds to the learner's V, in a typical direction.
+        varied = np.diag(self._monitor.identification.information)
+        units = self._monitor.follower.units
+        of_round = float((varied if units is None else varied / units**2).mean()) / max(self.n_rounds_, 1)
         return tuple(
             Family(
                 name=one.assumption.exploration.name,
@@ -531,6 +535,8 @@ class TrackingObserver(Observer):
                 low=one.range[0],
                 high=one.range[1],
                 evidence=one.evidence,
+                batch=one.assumption.batch,
+                age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )

@@ -234,7 +234,9 @@ class Residuals:
             log.dense, log.offsets, log.chosen, np.stack([probabilities, *others.values()]), self.last, self.n_rounds,
             sums, self.positions, self.features, self.shares,
         )  # fmt: skip
-        self.named |= {name: (surplus, variance) for name, (surplus, variance) in zip(names, sums.tolist(), strict=True)}
+        self.named |= {
+            name: (surplus, variance) for name, (surplus, variance) in zip(names, sums.tolist(), strict=True)
+        }
         self.last = int(log.chosen[-1])
         self.n_rounds += log.n_rounds
 

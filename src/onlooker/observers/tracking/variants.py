@@ -1,0 +1,115 @@
+"""What may be different about a learner whose family is known: noise on scores, what it knew before, batches.
+
+And what it may be instead: a policy that does not learn at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
+from onlooker.observers.tracking.follower import LEAST
+from onlooker.observers.tracking.tuning import EPSILONS, STEP, Rounds, Trial, Tuned, settle
+
+NOISES = 6
+"""Steps from the first guess at the noise to the last."""
+ALL_KNOWN = 1e9
+"""Rounds after which a learner does not move any more: it is a fixed policy."""
+FIXED_PRECISIONS = (0.001, 0.01, 0.1, 1.0)
+"""Of a fixed policy's weights before any pick was seen, against the features' mean square; its temperature is 1."""
+AGES = (1.0, 10.0, 0.1)
+"""How old the learner may be at the first round, in lengths of the log; the others are tried if the first helps."""
+BATCHES = ((50, (20, 100)), (10, ()), (500, (200, 1000)))
+"""Rounds between updates; those beside are tried if the first of them helps."""
+GAIN = 5.0
+"""Log-evidence by which a learner with a past or with batches has to be ahead of one without."""
+
+
+def fixed_policies(log: BanditLog, ridge: float) -> list[Assumption]:
+    """What may be assumed of a policy that does not learn, before any pick was seen."""
+    rounds = Rounds.of(log)
+    start = _fixed(rounds, Softmax(1.0), ridge)
+    found = [replace(start, precision=one * rounds.scale) for one in FIXED_PRECISIONS]
+    return [*found, *(replace(start, exploration=Lapse(one)) for one in EPSILONS)]
+
+
+def fixed_policy(log: BanditLog, ridge: float) -> Assumption:
+    """The policy that does not learn and explains the log best: a softmax, or the best arm except for random picks."""
+    rounds = Rounds.of(log)
+    softmax = settle(rounds, _fixed(rounds, Softmax(1.0), ridge))
+    greedy = settle(rounds, _fixed(rounds, Lapse(0.1), ridge), free=True)
+    return max(softmax, greedy, key=lambda one: one.score).assumption
+
+
+def _fixed(rounds: Rounds, exploration: Exploration, ridge: float) -> Assumption:
+    scale = rounds.scale
+    return Assumption(exploration=exploration, ridge=ridge, precision=0.1 * scale, slip=0.01, known=ALL_KNOWN * scale)
+
+
+def with_noise(log: BanditLog, start: Assumption) -> Assumption:
+    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides."""
+    noise = 0.25
+    if isinstance(start.exploration, Softmax):
+        # The deviation of Gumbel noise, whose best arm is a softmax pick.
+        noise = math.pi * start.exploration.temperature / math.sqrt(6)
+        start = replace(start, exploration=Lapse(max(LEAST, start.slip)))
+    rounds, trials = Rounds.of(log), dict[int, Trial]()
+
+    def score(place: int) -> float:
+        if place not in trials:
+            nearest = min(trials, key=lambda other: abs(other - place), default=None)
+            guess = start if nearest is None else trials[nearest].assumption
+            trials[place] = settle(rounds, replace(guess, noise=noise * STEP**place), 0 if trials else 1)
+        return trials[place].score
+
+    best = 0
+    while abs(best) < NOISES and (around := max((best, best - 1, best + 1), key=score)) != best:
+        best = around
+    return trials[best].assumption
+
+
+def with_past(log: BanditLog, tuned: Tuned) -> Tuned:
+    """The same learner with what it knew before the log, or with batches, where the picks clearly say so."""
+    rounds = Rounds.of(log)
+    plain = settle(rounds, tuned.assumption, 0)
+    found = [_best(rounds, plain, _aged(rounds, plain.assumption, AGES[:1]), _aged(rounds, plain.assumption, AGES[1:]))]
+    for first, beside in BATCHES:
+        found.append(_best(rounds, plain, _batched(rounds, plain, (first,)), _batched(rounds, plain, beside)))
+    best = max(found, key=lambda one: one.score)
+    if best.score < plain.score + GAIN:
+        return tuned
+    return replace(tuned, assumption=best.assumption, evidence=tuned.evidence + best.score - plain.score)
+
+
+def _best(rounds: Rounds, plain: Trial, first: Iterable[Assumption], beside: Iterable[Assumption]) -> Trial:
+    """The best of the first and, if that is better than the plain one, those beside it."""
+    found = max((settle(rounds, one, 1) for one in first), key=lambda one: one.score, default=plain)
+    if found.score <= plain.score:
+        return plain
+    return max([found, *(settle(rounds, one, 1) for one in beside)], key=lambda one: one.score)
+
+
+def _aged(rounds: Rounds, plain: Assumption, ages: Iterable[float]) -> Iterable[Assumption]:
+    """Learners of these ages that explore, half-way through the log, as much as one that began with it."""
+    of_log = information(rounds.log, rounds.scale)
+    half = plain.ridge + 0.5 * of_log
+    for age in ages:
+        known = age * of_log
+        exploration, more = plain.exploration, (half + known) / half
+        if isinstance(exploration, TS):
+            exploration = TS(exploration.nu * more)
+        elif isinstance(exploration, UCB):
+            exploration = UCB(exploration.alpha * math.sqrt(more))
+        yield replace(plain, exploration=exploration, known=known)
+
+
+def information(log: BanditLog, scale: float) -> float:
+    """What a learner that picked at random would know of a typical weight after these rounds."""
+    return scale * log.n_rounds / log.n_features
+
+
+def _batched(rounds: Rounds, plain: Trial, lengths: Iterable[int]) -> Iterable[Assumption]:
+    return (replace(plain.assumption, batch=one) for one in lengths if 2 * one <= rounds.log.n_rounds)
