@@ -121,7 +121,7 @@ class Contest:
             if seen < LEAST:
                 return
             log, arms, self.early = rounds, self.early, np.empty(0)
-            self._begin(log[:FIRST], arms[: log.offsets[FIRST]])
+            self._begin(log[:FIRST])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
             stop = min(log.n_rounds, start + self._ahead())
@@ -208,6 +208,7 @@ class Contest:
         """
         fixed = self.rivals[FIXED].follower if FIXED in self.rivals else None
         if fixed is None:
+            # Kept by an earlier version, or left far behind.
             return FIXED not in self.rivals
         return name == Lapse.name and isinstance(fixed.assumption.exploration, Lapse)
 
@@ -224,8 +225,11 @@ class Contest:
             done = stop
         return arms
 
-    def _begin(self, rounds: BanditLog, arms: Vector) -> None:
+    def _begin(self, rounds: BanditLog) -> None:
         """Predict the first rounds with all constants that are usual, each family by their mixture."""
+        # Not by what is kept: while units are not known, that depends on the parts in which rounds came.
+        first, arms = ModelFree(self.n_features), np.empty(len(rounds.features))
+        first.follow(rounds, None, arms)
         self.model_free_scores.add(np.log(arms[rounds.chosen_rows]))
         units, sizes = own_units(rounds)
 
@@ -242,24 +246,26 @@ class Contest:
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
         scaled = _in_units(rounds)
-        known = self.tuned if rounds.n_rounds == STEPS[2] and scaled is rounds else None
-        self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known)
-        by_name = {one.assumption.exploration.name: one for one in self.tuned}
-        still = [name for name in by_name if self.n_rounds == FIRST or self.rivals[name].follower is not None]
+        is_last = self.n_rounds >= STEPS[2]
+        known = self.tuned if is_last and scaled is rounds else None
+        still = [name for name in FAMILIES if self.n_rounds == FIRST or self.rivals[name].follower is not None]
         order = sorted(still, key=lambda name: -self.rivals[name].scores.total)
         left = [order[0], *(name for name in order[1:] if not self._is_hopeless(name, order[0]))]
-        left = left[:2] if self.n_rounds >= STEPS[2] else left
-        for name in left[:2]:
+        left = left[:2] if is_last else left
+        self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known, only=left)
+        by_name = {one.assumption.exploration.name: one for one in self.tuned}
+        for name in left[: 1 if is_last else 2]:
             by_name[name] = with_past(scaled, by_name[name])
-        if self.n_rounds >= STEPS[2]:
+        if is_last:
             self.tuned = list(by_name.values())
         going = {name: by_name[name].assumption for name in left}
-        if FIXED in self.rivals:
+        if not is_last:
             going[FIXED] = fixed_policy(scaled, self.ridge)
         if self.n_rounds >= STEPS[1]:
             before = self.rivals.get(NOISE)
             scores = self.rivals[left[0]].scores.copy() if before is None else before.scores
-            going[NOISE] = with_noise(scaled, going[left[0]])
+            guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
+            going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             self.rivals[NOISE] = Rival(scores, Residuals.start(self.n_features))
         self._restart(rounds, going)
 
@@ -271,8 +277,10 @@ class Contest:
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
         units, sizes = own_units(rounds)
-        for one in self.rivals.values():
-            one.follower = None
+        for name, one in self.rivals.items():
+            # A policy that does not learn goes on as it is, if at all: its prior hardly matters any more.
+            if name != FIXED or name in going or self._is_hopeless(FIXED, next(iter(going))):
+                one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
             follower = Follower.start(assumption, self.n_features, (), units, sizes)

@@ -62,13 +62,18 @@ class Tuned:
 
 
 def tune(
-    log: BanditLog, families: Sequence[str | Exploration], *, ridge: float, first: Sequence[Tuned] | None = None
+    log: BanditLog,
+    families: Sequence[str | Exploration],
+    *,
+    ridge: float,
+    first: Sequence[Tuned] | None = None,
+    only: Sequence[str] | None = None,
 ) -> list[Tuned]:
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
-    Several are first fitted to a quarter of it, unless `first` has that. Those far behind there are not fitted any
-    further: they are given the best one's evidence less what they were behind. If that leaves only one, its constant
-    stands.
+    Several are first fitted to a quarter of it, unless `first` has that. Those far behind there, or not among `only`,
+    are not fitted any further: they are given the best one's evidence less what they were behind. If that leaves only
+    one, its constant stands.
     """
     rounds = Rounds.of(log)
     fresh = [_start(rounds, one, ridge) for one in families]
@@ -77,7 +82,12 @@ def tune(
     if first is None:
         first = _each(Rounds.of(log[: log.n_rounds // 4]), families, fresh)
     top = max(one.evidence for one in first)
-    left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
+    left = [
+        place
+        for place, one in enumerate(first)
+        if one.evidence > top - BEHIND and (only is None or families[place] in only)
+    ]
+    left = left or [max(range(len(first)), key=lambda place: first[place].evidence)]
     starts = [first[place].assumption for place in left]
     alone = len(left) == 1 and families[left[0]] != Lapse.name
     found = _each(rounds, [starts[0].exploration] if alone else [families[place] for place in left], starts)

@@ -12,10 +12,10 @@ from dataclasses import replace
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
 from onlooker.observers.tracking.follower import LEAST
-from onlooker.observers.tracking.tuning import EPSILONS, STEP, Rounds, Trial, Tuned, settle
+from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, settle
 
-NOISES = 6
-"""Steps from the first guess at the noise to the last."""
+NOISES, NOISE_STEP = 3, 4.0
+"""Steps from the first guess at the noise to the last, and their size."""
 ALL_KNOWN = 1e9
 """Rounds after which a learner does not move any more: it is a fixed policy."""
 FIXED_PRECISIONS = (0.001, 0.01, 0.1, 1.0)
@@ -49,9 +49,11 @@ def _fixed(rounds: Rounds, exploration: Exploration, ridge: float) -> Assumption
     return Assumption(exploration=exploration, ridge=ridge, precision=0.1 * scale, slip=0.01, known=ALL_KNOWN * scale)
 
 
-def with_noise(log: BanditLog, start: Assumption) -> Assumption:
-    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides."""
-    noise = 0.25
+def with_noise(log: BanditLog, start: Assumption, noise: float = 0.25) -> Assumption:
+    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides.
+
+    `noise` is the first guess; where it takes the place of a softmax, that says it better.
+    """
     if isinstance(start.exploration, Softmax):
         # The deviation of Gumbel noise, whose best arm is a softmax pick.
         noise = math.pi * start.exploration.temperature / math.sqrt(6)
@@ -62,7 +64,7 @@ def with_noise(log: BanditLog, start: Assumption) -> Assumption:
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
-            trials[place] = settle(rounds, replace(guess, noise=noise * STEP**place), 0 if trials else 1)
+            trials[place] = settle(rounds, replace(guess, noise=noise * NOISE_STEP**place), 0 if trials else 1)
         return trials[place].score
 
     best = 0
@@ -86,10 +88,11 @@ def with_past(log: BanditLog, tuned: Tuned) -> Tuned:
 
 def _best(rounds: Rounds, plain: Trial, first: Iterable[Assumption], beside: Iterable[Assumption]) -> Trial:
     """The best of the first and, if that is better than the plain one, those beside it."""
-    found = max((settle(rounds, one, 1) for one in first), key=lambda one: one.score, default=plain)
+    found = max((settle(rounds, one, 0) for one in first), key=lambda one: one.score, default=plain)
     if found.score <= plain.score:
         return plain
-    return max([found, *(settle(rounds, one, 1) for one in beside)], key=lambda one: one.score)
+    best = max([found, *(settle(rounds, one, 0) for one in beside)], key=lambda one: one.score)
+    return settle(rounds, best.assumption, 1)
 
 
 def _aged(rounds: Rounds, plain: Assumption, ages: Iterable[float]) -> Iterable[Assumption]:
