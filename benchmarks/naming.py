@@ -3,8 +3,8 @@
     python benchmarks/naming.py [--seeds 5] [--shapes 0 1 2 3 4 5] [--work FOLDER] [--page PAGE]
 
 Learners that are among the families, also as one model per arm, with batches and in the middle of their lives, and
-learners that are not: networks, fixed policies, features that are not in the log, rules on top, two policies at once. With `--work`, Vowpal Wabbit plays too, in an environment
-of its own. `--page` puts the tables into a page.
+learners that are not: networks, fixed policies, features that are not in the log, rules on top, two policies at once.
+With `--work`, Vowpal Wabbit plays too, in an environment of its own. `--page` puts the tables into a page.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlooker.observers.base import Coefficient, coefficients_table
-from onlooker.observers.tracking.contest import AHEAD, LEAST, Verdict
+from onlooker.observers.tracking.contest import AHEAD, AHEAD_OF_FIXED, LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead
 
@@ -126,7 +126,7 @@ class TrackingSummary:
             return f"; that takes {LEAST} rounds or more"
         if self.verdict.model_free.errors < AHEAD:
             return ""
-        if self.verdict.fixed.errors < AHEAD:
+        if self.verdict.fixed.errors < AHEAD_OF_FIXED:
             return ": a fixed policy, which does not learn, predicts them about as well"
         if self.verdict.over.errors < AHEAD:
             return ": two of them explain the picks about as well"

@@ -25,7 +25,15 @@ from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores
 from onlooker.observers.tracking.tuning import Tuned, mixed, textbook, tune
-from onlooker.observers.tracking.variants import fixed_policies, fixed_policy, with_noise, with_past
+from onlooker.observers.tracking.variants import (
+    FIXED_GREEDY,
+    FIXED_SOFTMAX,
+    fixed_policies,
+    fixed_policy,
+    settle_fixed,
+    with_noise,
+    with_past,
+)
 from onlooker.observers.tracking.variation import own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
@@ -34,12 +42,14 @@ LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
+AHEAD_OF_FIXED = 3.0
+"""The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
 OUT = 4.5
 """Standard deviations from which a residual speaks against a family."""
 TOLERATED = 4000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
-NOISE, FIXED = "noise", "fixed"
-"""Rivals that are never named: the best family with noise on its scores, and a policy that does not learn."""
+NOISE, FIXED = "noise", (FIXED_SOFTMAX, FIXED_GREEDY)
+"""Rivals that are never named: the best family with noise on its scores, and policies that do not learn."""
 HOPELESS = 30.0, 4.0
 """Log-probability and standard errors by which a family that is behind is not followed any further."""
 
@@ -180,13 +190,13 @@ class Contest:
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
         noise = best.scores.lead(self.rivals[NOISE].scores) if NOISE in self.rivals else Lead(0.0, 0.0)
-        fixed = best.scores.lead(self.rivals[FIXED].scores) if FIXED in self.rivals else Lead(0.0, 0.0)
+        fixed = self._over_fixed(nearest)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         limit = OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5
         proved = (
             self.n_rounds >= LEAST
             and min(ahead.errors, leads[runner_up].errors) >= AHEAD
-            and (fixed.errors >= AHEAD or self._is_lapse(nearest))
+            and fixed.errors >= AHEAD_OF_FIXED
             and abs(residual[1]) <= limit
             and _is_noiseless(nearest, noise)
         )
@@ -201,16 +211,16 @@ class Contest:
             fixed=fixed,
         )
 
-    def _is_lapse(self, name: str) -> bool:
-        """Whether both this family and the fixed policy pick at random in a share of the rounds, which is then known.
+    def _over_fixed(self, name: str) -> Lead:
+        """Lead over the nearest policy that does not learn.
 
-        Other constants are in units of the reward noise, which a policy that does not learn has none of.
+        Random picks in a share of the rounds are epsilon-greedy's whether it learns or not. Other constants are in
+        units of the reward noise, which a policy that does not learn has none of.
         """
-        fixed = self.rivals[FIXED].follower if FIXED in self.rivals else None
-        if fixed is None:
-            # Kept by an earlier version, or left far behind.
-            return FIXED not in self.rivals
-        return name == Lapse.name and isinstance(fixed.assumption.exploration, Lapse)
+        fixed = FIXED[:1] if name == Lapse.name else FIXED
+        return min(
+            (self.rivals[name].scores.lead(self.rivals[one].scores) for one in fixed), key=lambda lead: lead.errors
+        )
 
     def _follow_model_free(self, log: BanditLog, times: Vector | None) -> Vector:
         """Follow the rounds from checkpoint to checkpoint; give the probability of every arm."""
@@ -237,7 +247,7 @@ class Contest:
             return Follower.start(assumption, self.n_features, (), units, sizes).follow(rounds)
 
         scaled = _in_units(rounds)
-        for name, ways in {**textbook(scaled, self.ridge), FIXED: fixed_policies(scaled, self.ridge)}.items():
+        for name, ways in {**textbook(scaled, self.ridge), **fixed_policies(scaled, self.ridge)}.items():
             one = self.rivals[name] = Rival(Scores(), Residuals.start(self.n_features))
             one.scores.add(mixed(np.stack(list(ordered_map(follow, ways)))))
         self.n_rounds = rounds.n_rounds
@@ -259,8 +269,9 @@ class Contest:
         if is_last:
             self.tuned = list(by_name.values())
         going = {name: by_name[name].assumption for name in left}
-        if not is_last:
-            going[FIXED] = fixed_policy(scaled, self.ridge)
+        for name in () if is_last else FIXED:
+            if not self._is_hopeless(name, order[0]):
+                going[name] = fixed_policy(scaled, name, self.ridge)
         if self.n_rounds >= STEPS[1]:
             before = self.rivals.get(NOISE)
             scores = self.rivals[left[0]].scores.copy() if before is None else before.scores
@@ -279,7 +290,7 @@ class Contest:
         units, sizes = own_units(rounds)
         for name, one in self.rivals.items():
             # A policy that does not learn goes on as it is, if at all: its prior hardly matters any more.
-            if name != FIXED or name in going or self._is_hopeless(FIXED, next(iter(going))):
+            if name not in FIXED or name in going or self._is_hopeless(name, next(iter(going))):
                 one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
@@ -289,6 +300,9 @@ class Contest:
 
         for name, found in zip(going, ordered_map(follow, list(going.values())), strict=True):
             self.rivals[name].follower = found
+        softmax = self.rivals[FIXED_SOFTMAX].follower
+        if softmax is not None:
+            settle_fixed(softmax, _in_units(rounds))
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
@@ -347,7 +361,7 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name not in {NOISE, FIXED, *FAMILIES}:
+            if name not in {NOISE, *FIXED, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]
