@@ -42,7 +42,7 @@ LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
-AHEAD_OF_FIXED = 3.0
+AHEAD_OF_FIXED = 2.5
 """The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
 OUT = 4.5
 """Standard deviations from which a residual speaks against a family."""
