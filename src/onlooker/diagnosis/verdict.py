@@ -12,7 +12,7 @@ from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import sentences
 from onlooker.diagnosis.bins import Estimate, proportion
-from onlooker.diagnosis.exploration import Exploration, find_exploration
+from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.policies import LATE
@@ -249,12 +249,17 @@ def _exploration(choices: BanditLog, found: Findings, state: State, level: float
     if state in UNKNOWN or found.settling is None:
         return Exploration()
     if state != "stable" or not found.steady(level):
-        part, ways = choices[found.start :], part_of(found.others, choices, found.start)
-        return find_exploration(part, ways, found.recent, level, since=0, moving=found.moving(level))
+        last = found.changes[-1].round if found.changes else 0
+        first = min(found.start, max(last, choices.n_rounds - FOLLOWED))
+        ways = part_of(found.others, choices, first)
+        return find_followed(choices[first:], ways, found.recent, level, since=found.start - first)
     block = _first_block(found.settling, level, steady=True)
     since = int(found.settling.bounds[block])
-    return find_exploration(choices, found.others, found.whole.pull, level, since=since, moving=False)
+    return find_exploration(choices, found.others, found.whole.pull, level, since=since)
 
+
+FOLLOWED = 8000
+"""Rounds that a learner which moves is followed for, unless its last half is longer."""
 
 UNKNOWN: tuple[State, ...] = ("no preference", "not enough evidence")
 """States in which nothing is said of how it picks: there is no best guess."""
