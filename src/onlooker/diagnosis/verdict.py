@@ -11,6 +11,7 @@ from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import sentences
+from onlooker.diagnosis.besides import find_rules
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
@@ -18,6 +19,7 @@ from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.settling import Settling
+from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_log, as_narrow
@@ -214,7 +216,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     agreement = proportion(found.final.hits[late], level)
     chance = float((1 / choices.n_arms)[late].mean())
     state, sentence, since, changed = _state(log, found, level, agreement, chance)
-    notes += _notes(log, found, state, level)
+    notes += [*_notes(log, found, state, level), *_beside(choices, found, state)]
     settling, diagnostics = found.settling, found.diagnostics
     exploration = _exploration(choices, found, state, level)
     place = since or changed
@@ -279,6 +281,23 @@ def _notes(log: BanditLog, found: Findings, state: State, level: float) -> Itera
         yield sentences.habitual(found.repeats)
     if state == "changed" and found.late is None:
         yield "too few rounds follow the change to say whether the new policy is stable"
+
+
+def _beside(choices: BanditLog, found: Findings, state: State) -> Iterator[str]:
+    """What a system seems to do beside its learner, by rounds that one policy explains as well as any does."""
+    if state in UNKNOWN:
+        return
+    stable = state == "stable" and found.settling is not None
+    start, pull = (0, found.whole.pull) if stable else (found.start, found.recent)
+    part, rank = choices[start:], found.preference.rank
+    if enough_for_two(part.n_rounds, rank):
+        recent = max(start, choices.n_rounds - MOST_ROUNDS)
+        two = find_two_policies(choices[recent:], part_of(found.others, choices, recent))
+        if two.proved:
+            yield sentences.two_at_once(two.share)
+    yield from find_rules(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()), found.rounds[start:])
+    if stable and found.settling is not None and found.settling.under_way:
+        yield sentences.under_way(int(found.rounds[found.settling.first]))
 
 
 HABIT = 0.05
