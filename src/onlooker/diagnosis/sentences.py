@@ -127,9 +127,9 @@ def withdrawn(position: int, count: int, last: int, missing: float) -> str:
 def under_way(rounds: int) -> str:
     """Of a log whose first rounds are like its last."""
     return (
-        f"the first {rounds:,} rounds are already about as predictable as the last: the learner probably began before "
-        "the log. What supposes that round 0 is its first, the burn-in rule N^0.9 and tracking, should be used with "
-        "care; --burn-in auto supposes nothing"
+        f"the first {rounds:,} rounds are already about as predictable as the last: the learner learned within them, "
+        "does not learn, or began before the log. In the last case use --burn-in auto: the burn-in rule N^0.9 and "
+        "tracking suppose that it began with round 0"
     )
 
 

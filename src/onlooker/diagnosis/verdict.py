@@ -297,7 +297,7 @@ def _beside(choices: BanditLog, found: Findings, state: State) -> Iterator[str]:
             yield sentences.two_at_once(two.share)
     yield from find_rules(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()), found.rounds[start:])
     if stable and found.settling is not None and found.settling.under_way:
-        yield sentences.under_way(int(found.rounds[found.settling.first]))
+        yield sentences.under_way(int(found.rounds[found.settling.first - 1]) + 1)
 
 
 HABIT = 0.05
