@@ -29,10 +29,10 @@ MOST_POSITIONS = 1000
 """With more positions none of them is looked at."""
 
 
-def find_rules(log: BanditLog, theta: Vector, share: float, now: Index) -> Iterator[str]:
-    """Sentences about rules on top of a policy with weights `theta`, whose picks are random in a `share` of rounds.
+def find_forced(log: BanditLog, theta: Vector, share: float) -> Iterator[str]:
+    """A sentence about picks at one position whatever is there, beside a policy with weights `theta`.
 
-    `now` gives the rounds of the log as it was given.
+    The policy's picks are random in a `share` of rounds.
 
     Examples
     --------
@@ -40,18 +40,16 @@ def find_rules(log: BanditLog, theta: Vector, share: float, now: Index) -> Itera
     >>> X = rng.normal(size=(2000, 5, 2))
     >>> picks = (X @ [2.0, 1.0] + rng.gumbel(size=(2000, 5))).argmax(axis=1)
     >>> log = BanditLog.from_dense(X, picks)
-    >>> list(find_rules(log, np.array([2.0, 1.0]), 0.0, np.arange(2000)))
+    >>> list(find_forced(log, np.array([2.0, 1.0]), 0.0))
     []
     >>> pinned = BanditLog.from_dense(X, np.where(rng.random(2000) < 0.2, 3, picks))
-    >>> [one[:53] for one in find_rules(pinned, np.array([2.0, 1.0]), 0.0, np.arange(2000))]
+    >>> [one[:53] for one in find_forced(pinned, np.array([2.0, 1.0]), 0.0)]
     ['about 22% of the picks are at position 3 whatever its']
     """
-    n_positions = int(log.n_arms.max())
+    n_positions, sizes = int(log.n_arms.max()), log.n_arms
     if n_positions > MOST_POSITIONS:
         return
-    sizes = log.n_arms
-    place = np.arange(len(log.features)) - np.repeat(log.offsets[:-1], sizes)
-    expected = (1 - share) * ragged.softmax(log.features @ theta, log.offsets) + share / np.repeat(sizes, sizes)
+    place, expected = _positions(log), _expected(log, theta, share)
     # Where the policy prefers the position, a rule would hardly show.
     low = expected < 1 / np.repeat(sizes, sizes)
     picked = np.zeros(len(expected))
@@ -66,20 +64,36 @@ def find_rules(log: BanditLog, theta: Vector, share: float, now: Index) -> Itera
     if len(clear):
         top = int(clear[forced[clear].argmax()])
         yield sentences.forced(top, float(forced[top]))
-    yield from _withdrawn(log, expected, place, now)
 
 
-def _withdrawn(log: BanditLog, expected: Vector, place: Index, now: Index) -> Iterator[str]:
-    """Positions that were picked, and from some round on never again, though the policy expected more picks."""
-    n_positions = int(place.max()) + 1
-    rounds = np.repeat(np.arange(log.n_rounds), log.n_arms)
+def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -> Iterator[str]:
+    """A sentence about positions that were picked, and from some round on never again, against what a policy expects.
+
+    `rounds` gives the rounds of the log as it was given.
+    """
+    n_positions = int(log.n_arms.max())
+    if n_positions > MOST_POSITIONS:
+        return
+    place, expected = _positions(log), _expected(log, theta, share)
     last = np.full(n_positions, -1)
     last[log.chosen] = np.arange(log.n_rounds)  # of several rounds the last one stays
-    missing = np.bincount(place, expected * (rounds > last[place]), n_positions)
+    later = np.repeat(np.arange(log.n_rounds), log.n_arms) > last[place]
+    missing = np.bincount(place, expected * later, n_positions)
     gone = np.flatnonzero((last >= 0) & (missing >= LEAST_MISSING))
     if len(gone):
         top = int(gone[missing[gone].argmax()])
-        yield sentences.withdrawn(top, len(gone), int(now[last[top]]), float(missing[top]))
+        yield sentences.withdrawn(top, len(gone), int(rounds[last[top]]), float(missing[top]))
+
+
+def _positions(log: BanditLog) -> Index:
+    """Of every row in its round."""
+    return np.asarray(np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], log.n_arms))
+
+
+def _expected(log: BanditLog, theta: Vector, share: float) -> Vector:
+    """Probability of every row."""
+    policy = ragged.softmax(log.features @ theta, log.offsets)
+    return np.asarray((1 - share) * policy + share / np.repeat(log.n_arms, log.n_arms))
 
 
 def _sums(block: Index, place: Index, values: Vector, n_positions: int) -> Matrix:

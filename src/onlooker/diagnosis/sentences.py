@@ -119,8 +119,9 @@ def withdrawn(position: int, count: int, last: int, missing: float) -> str:
     """Of positions that are not picked any more."""
     more = "" if count == 1 else f", and {count - 1} more like it"
     return (
-        f"position {position} was offered but never picked after round {last:,}, though the policy expects about "
-        f"{missing:.0f} picks{more}: a cap or a rule beside the policy. Leave such offers out"
+        f"position {position} was offered but never picked after round {last:,}, though one policy for the whole log "
+        f"expects about {missing:.0f} picks{more}: a cap or a rule beside the policy, or a change of what it values. "
+        "Leave such offers out if it is a rule"
     )
 
 

@@ -11,7 +11,7 @@ from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import sentences
-from onlooker.diagnosis.besides import find_rules
+from onlooker.diagnosis.besides import find_forced, find_withdrawn
 from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
@@ -295,7 +295,9 @@ def _beside(choices: BanditLog, found: Findings, state: State) -> Iterator[str]:
         two = find_two_policies(choices[recent:], part_of(found.others, choices, recent))
         if two.proved:
             yield sentences.two_at_once(two.share)
-    yield from find_rules(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()), found.rounds[start:])
+    yield from find_forced(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()))
+    whole = found.whole.pull
+    yield from find_withdrawn(choices, whole.fit.theta, float(whole.mixture.shares[:, 1].mean()), found.rounds)
     if stable and found.settling is not None and found.settling.under_way:
         yield sentences.under_way(int(found.rounds[found.settling.first - 1]) + 1)
 
