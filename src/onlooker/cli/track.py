@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onlooker.diagnosis import Diagnosis
     from onlooker.logs.categories import Encoded
     from onlooker.logs.log import BanditLog
+    from onlooker.logs.parts import Parts
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
@@ -81,8 +82,6 @@ def track(
 
     Examples: onlooker track log.parquet --chart path.svg; onlooker track today.parquet --state state.json
     """
-    from onlooker import diagnosis
-
     table = () if by is None else groups.TABLES
     for flag, path, suffixes in (("--out", out, table), ("--state", state, ()), ("--chart", chart, CHARTS)):
         check_target(flag, path, suffixes, log=log)
@@ -111,8 +110,7 @@ def track(
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
         summary = observer.summary(level)
-        with progress_bar("diagnosing"):
-            verdict = diagnosis.diagnose(rounds, level=level)
+        verdict = _diagnosed(rounds, level)
         drawn = chart if chart is not None and _draw(observer, chart) else None
         if out is not None:
             observer.policy_.save(out)
@@ -124,7 +122,7 @@ def track(
     if as_json:
         written = {"out": out, "state": state, "chart": drawn}
         kept = ("values", "exploration", "sentence", "notes")
-        answers = {name: value for name, value in verdict.to_dict().items() if name in kept}
+        answers = verdict and {name: value for name, value in verdict.to_dict().items() if name in kept}
         print_json({"log": log, "assumed": assumed, **counts, **written, **summary.to_dict(), "diagnosis": answers})
         return
     say(f"{log}: {rounds!r}")
@@ -132,7 +130,8 @@ def track(
     if before:
         print_assumptions([f"goes on after {before} rounds kept in {state}", *_repeats(counts)])
     _print(summary)
-    _print_answers(verdict, log if before else None)
+    if verdict is not None:
+        _print_answers(verdict, log if before else None)
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
@@ -299,6 +298,17 @@ def _print(summary: TrackingSummary) -> None:
     if summary.named:
         _print_families(families_table(summary))
     say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
+
+
+def _diagnosed(rounds: BanditLog | Parts, level: float) -> Diagnosis | None:
+    """The answers of `diagnose`; None where a log can be followed but not diagnosed."""
+    from onlooker.diagnosis import diagnose
+
+    try:
+        with progress_bar("diagnosing"):
+            return diagnose(rounds, level=level)
+    except InputError:
+        return None
 
 
 def _print_answers(verdict: Diagnosis, part: str | None) -> None:
