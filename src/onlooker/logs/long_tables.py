@@ -12,7 +12,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import Columns
-from onlooker.logs.slates import in_slate
+from onlooker.logs.ragged import in_slate
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog

@@ -157,18 +157,9 @@ def _described(family: Family) -> str:
         plausible = f"; {100 * family.low:.3g}% to {100 * family.high:.3g}% are plausible" if ranged else ""
         return f"{family.words} (random in {100 * family.strength:.3g}% of rounds{plausible})"
     plausible = f" ({family.low:.3g} to {family.high:.3g} are plausible)" if ranged else ""
-    return f"{family.words}, {CONSTANTS[family.name]} about {family.strength:.3g}{UNITS[family.name]}{plausible}"
+    of = FAMILIES[family.name]
+    return f"{family.words}, {of.constant} about {family.strength:.3g}{of.unit}{plausible}"
 
-
-CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}
-"""What each family calls its constant."""
-
-UNITS = {
-    "UCB": " times the reward noise",
-    "TS": " times the reward noise squared",
-    "Softmax": " times the reward noise",
-}
-"""What the constants are measured in; epsilon is a share of rounds."""
 
 UNPROVED = "none of the known learners explains the picks better than a model-free one"
 """What is said where no family is named."""

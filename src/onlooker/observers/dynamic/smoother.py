@@ -64,13 +64,12 @@ def smooth_path(rounds: Rounds, wanted: Sequence[int] | None) -> tuple[WeightPat
 
 def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:
     """Fill how probable each arm was, given the picks before and after its round, but not the round's own."""
-    from onlooker.kernels.dynamic import probabilities_diagonal, probabilities_full
+    from onlooker.kernels.dynamic import fill_probabilities
 
     end = len(probabilities)
     for _, block, means, spreads in beliefs_without_own(rounds):
         found = np.empty(len(block.rows))
-        fill = probabilities_diagonal if spreads.ndim == 2 else probabilities_full
-        fill(block.rows, block.offsets, means, spreads, found)
+        fill_probabilities(block.rows, block.offsets, means, spreads, found)
         probabilities[end - len(found) : end] = found
         end -= len(found)
 

@@ -29,6 +29,8 @@ class UCB:
 
     name: ClassVar[str] = "UCB"
     words: ClassVar[str] = "optimism (upper confidence bounds)"
+    constant: ClassVar[str] = "alpha"
+    unit: ClassVar[str] = " times the reward noise"
 
     alpha: float
     """Width of the bonus, in units of the reward noise."""
@@ -56,6 +58,8 @@ class TS:
 
     name: ClassVar[str] = "TS"
     words: ClassVar[str] = "Thompson sampling"
+    constant: ClassVar[str] = "nu"
+    unit: ClassVar[str] = " times the reward noise squared"
 
     nu: float
     """Scale of the covariance, in units of the squared reward noise."""
@@ -81,6 +85,8 @@ class Lapse:
 
     name: ClassVar[str] = "Lapse"
     words: ClassVar[str] = "epsilon-greedy"
+    constant: ClassVar[str] = "epsilon"
+    unit: ClassVar[str] = ""
 
     epsilon: float
     """Share of uniform picks."""
@@ -108,6 +114,8 @@ class Softmax:
 
     name: ClassVar[str] = "Softmax"
     words: ClassVar[str] = "softmax picks (Boltzmann exploration)"
+    constant: ClassVar[str] = "temperature"
+    unit: ClassVar[str] = " times the reward noise"
 
     temperature: float
     """In units of the reward noise."""
