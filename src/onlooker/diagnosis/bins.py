@@ -102,7 +102,12 @@ def proportion(hits: Flags, level: float) -> Estimate:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.75, 0.301, 0.954)
     """
-    n, p, z = len(hits), float(hits.mean()), normal_reach(level)
+    return proportion_of(float(hits.mean()), len(hits), level)
+
+
+def proportion_of(p: float, n: int, level: float) -> Estimate:
+    """A part `p` of `n` rounds, with Wilson's interval."""
+    z = normal_reach(level)
     centre, reach = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     return Estimate(p, (centre - reach) / (1 + z**2 / n), (centre + reach) / (1 + z**2 / n))
 

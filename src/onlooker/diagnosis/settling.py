@@ -40,6 +40,13 @@ LEAST_END = 0.02
 """The end of the log is made longer where it holds less than this part of what is possible, and is at least so good."""
 
 
+FIRST_ROUNDS, FIRST_PART = 60, 0.02
+"""The first rounds of a log: at least so many, and this part of it."""
+
+SURELY = 1.645
+"""Standard errors by which the first rounds have to be good enough."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settling:
     """The curve over blocks of rounds, and what follows from it."""
@@ -84,6 +91,22 @@ class Settling:
         Two, as a learner that commits does so within a block. Learners that settle by and by are far above half there.
         """
         return bool(self.fitted[max(0, self.block - 2)] < 0.5)
+
+    @property
+    def first(self) -> int:
+        """Where the first rounds of the log end: after so many of them, or so large a part of it."""
+        bounds = self.bounds[1:]
+        return int(bounds[bounds >= max(FIRST_ROUNDS, FIRST_PART * bounds[-1])][0])
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the final policy surely fits the first rounds nearly as well as the last ones."""
+        part = self.bounds[1:] <= self.first
+        share, error = self.share[part], self.error[part]
+        if np.isnan(share).any() or self.block:
+            return False
+        surely = float(share.mean()) - SURELY * float(np.sqrt((error**2).sum())) / len(share)
+        return surely >= 1 - 2 * MATERIAL
 
 
 def find_settling(final: Predicted, chance: Vector, level: float) -> Settling:

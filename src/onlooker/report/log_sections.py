@@ -32,7 +32,8 @@ LONG = 15
 
 def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
     """Everything about one learner, in reading order."""
-    return values_section(found), *time_sections(found), burn_in_section(found), tracking_section(found.tracking)
+    tracked = tracking_section(found.tracking, found.diagnosis)
+    return values_section(found), *time_sections(found), burn_in_section(found), tracked
 
 
 @dataclass(frozen=True)
