@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.report.page import Table
 
-_KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
-"""Names on the command line, and the families behind them."""
 _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
 
 
@@ -261,13 +259,14 @@ def _parsed(text: str) -> str | Exploration:
     if text == "auto":
         return text
     name, _, constant = text.partition(":")
-    if name not in _KINDS:
+    known = {family.lower(): made for family, made in FAMILIES.items()}
+    if name not in known:
         raise InputError(f"--exploration {text}: {_USE}")
     try:
         value = float(constant)
     except ValueError:
         raise InputError(f"--exploration {text}: {constant!r} is not a number; {_USE}") from None
-    return FAMILIES[_KINDS[name]](value)
+    return known[name](value)
 
 
 def _draw(observer: TrackingObserver, path: str) -> bool:

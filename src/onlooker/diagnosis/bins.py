@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix
-from onlooker.diagnosis.policies import FAST, Flags, Predicted, cross_predict, imitate
+from onlooker.diagnosis.policies import Flags, Predicted, cross_predict, imitated
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -65,11 +65,11 @@ def find_diagnostics(
     log: BanditLog, bounds: list[int], rounds: list[int], final: Predicted, level: float
 ) -> Diagnostics:
     """Measure every bin between `bounds`; `rounds` are the same bounds in rounds of the log as it was given."""
-    fits = [imitate(log[start:stop], tolerance=FAST) for start, stop in pairwise(bounds)]
+    thetas = [imitated(log[start:stop]) for start, stop in pairwise(bounds)]
     own = np.concatenate(
-        [cross_predict(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
+        [cross_predict(log[a:b], 0, theta).hits for (a, b), theta in zip(pairwise(bounds), thetas, strict=True)]
     )
-    matrix = _agreements(log, np.array([fit.theta for fit in fits]), bounds)
+    matrix = _agreements(log, np.array(thetas), bounds)
     np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
     chance = 1 / log.n_arms
     bins = tuple(

@@ -102,6 +102,7 @@ def _check(names: Sequence[str], columns: Columns) -> None:
         "offered": columns.offered,
         "order_by": columns.order_by,
         "by": columns.by,
+        "user": columns.user,
     }
     check_columns(names, wanted)
     for name in in_table(names, columns).context:
@@ -189,7 +190,7 @@ def _items(table: Any, columns: Columns) -> Items:
     check_once(table.column_names)
     name = id_column(table.column_names, columns)
     ids = plain_ids(table[name], name)
-    _check_unique(ids, name)
+    check_unique(ids, name)
     plain = Columns(round="", chosen="", arm=name, features=columns.features, categories=_of_items(table, columns))
     for feature in columns.features or ():
         check_columns(table.column_names, {"features": feature})
@@ -221,7 +222,8 @@ def _of_items(table: Any, columns: Columns) -> list[str]:
     return [name for name in columns.categories or () if name in table.column_names]
 
 
-def _check_unique(ids: Any, name: str) -> None:
+def check_unique(ids: Any, name: str, what: str = "item") -> None:
+    """Refuse a table that has an id twice; `what` its rows are."""
     coded = ids.dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     if len(coded.dictionary) < len(ids):
@@ -230,7 +232,7 @@ def _check_unique(ids: Any, name: str) -> None:
         first = int(np.flatnonzero(codes == codes[again])[0])
         raise InputError(
             f"column {name!r} has the id {ids[again].as_py()!r} twice, in rows {first + 1} and {again + 1} (counting "
-            "from 1, without the header): give every item one row"
+            f"from 1, without the header): give every {what} one row"
         )
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from onlooker.base.types import Matrix
 from onlooker.logs.log import feature_labels
 from onlooker.observers import TrackingObserver
-from onlooker.observers.tracking_summary import CONSTANTS, TrackingSummary
+from onlooker.observers.tracking import FAMILIES
+from onlooker.observers.tracking_summary import TrackingSummary
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, Mark, Series
 
@@ -74,7 +75,7 @@ def families_table(summary: TrackingSummary) -> Table:
         tuple(
             (
                 one.words,
-                CONSTANTS[one.name],
+                FAMILIES[one.name].constant,
                 one.strength,
                 f"{one.low:.3g} to {one.high:.3g}" if one.low < one.high else None,
                 one.evidence,
