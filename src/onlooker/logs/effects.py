@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.errors import InputError
+from onlooker.base.notebook import as_frame
 from onlooker.base.types import Vector
 
 POINTS = 101
@@ -50,10 +51,8 @@ class Effect:
         return bool(np.isfinite(self.low).all())
 
     def to_frame(self) -> Any:
-        """A `pyarrow.Table` with the columns x, effect, low and high."""
-        import pyarrow as pa
-
-        return pa.table({"x": self.x, "effect": self.effect, "low": self.low, "high": self.high})
+        """A table with the columns x, effect, low and high: of pandas where that is installed, else of pyarrow."""
+        return as_frame({"x": self.x, "effect": self.effect, "low": self.low, "high": self.high})
 
     def plot(self, path: str | None = None) -> Any:
         """Draw the curve and its band; give the chart as data, or write it to a file (.png or .svg)."""

@@ -86,9 +86,10 @@ class TrackingObserver(Observer):
     exploration_
         The exploration that was given, or that the picks prove; None if they prove none. A family is named only if it
         predicts picks better than the model-free observer (`DynamicImitation`) and than every other family, one step
-        ahead on rounds that did not tune it, by two standard errors or more, and if nothing is left in the picks that
-        it cannot explain. Without a name `theta_`, `policy_`, `covariance_`, `path_`, `predict_proba` and `summary()`
-        are those of the model-free observer, whose weights are in logits.
+        ahead on rounds that did not tune it, by two standard errors or more, if a policy that does not learn is
+        behind too, and if nothing is left in the picks that it cannot explain. Without a name `theta_`, `policy_`,
+        `covariance_`, `path_`, `predict_proba` and `summary()` are those of the model-free observer, whose weights are
+        in logits.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
         after a quarter of them was left there: its evidence is at most the one given.
@@ -435,14 +436,8 @@ class TrackingObserver(Observer):
 
     def _redundant(self, n_features: int) -> Matrix | None:
         """Projection on what the weights of all arms have in common; None unless every arm has weights of its own."""
-        arms = None if self._crossed is None else self._crossed[1].arms
-        if arms is None:
-            return None
-        n_own = len(self._crossed[1].own) if self._crossed is not None else 0
-        found = np.zeros((n_features, n_features))
-        width = (n_features - n_own) // len(arms)
-        found[n_own:, n_own:] = np.kron(np.full((len(arms), len(arms)), 1 / len(arms)), np.eye(width))
-        return found
+        centring = None if self._crossed is None else self._crossed[1].centring
+        return None if centring is None else np.eye(n_features) - centring
 
     def _check_arms(self, log: BanditLog | Parts) -> None:
         """Refuse a log whose arms or context are not those of the rounds before, in their order."""
@@ -523,6 +518,10 @@ class TrackingObserver(Observer):
             )
 
     def _families(self) -> tuple[Family, ...]:
+        # What a round adds to the learner's V, in a typical direction.
+        varied = np.diag(self._monitor.identification.information)
+        units = self._monitor.follower.units
+        of_round = float((varied if units is None else varied / units**2).mean()) / max(self.n_rounds_, 1)
         return tuple(
             Family(
                 name=one.assumption.exploration.name,
@@ -531,6 +530,8 @@ class TrackingObserver(Observer):
                 low=one.range[0],
                 high=one.range[1],
                 evidence=one.evidence,
+                batch=one.assumption.batch,
+                age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )

@@ -152,7 +152,7 @@ def test_saved_copied_and_matched_by_name(observer, log, tmp_path):
         np.testing.assert_array_equal(again.effect("price").high, policy.effect("price").high)
     swapped = log.with_features(log.features[:, ::-1], ["red", "price", "angle"])
     np.testing.assert_allclose(policy.scores(swapped), policy.scores(log))
-    assert policy.effect("price").to_frame().column_names == ["x", "effect", "low", "high"]
+    assert list(policy.effect("price").to_frame().columns) == ["x", "effect", "low", "high"]
 
 
 def test_wrong_parameters_get_one_line(log):
