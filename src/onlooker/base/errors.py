@@ -93,6 +93,10 @@ class CollinearFeaturesWarning(OnlookerWarning):
     """Some features are not identifiable separately (collinear within the rounds), or never vary within a round."""
 
 
+class CoarseSetsWarning(OnlookerWarning):
+    """Picks are known only to sets of arms that are too coarse to identify some weights."""
+
+
 class PenaltyDominatesWarning(OnlookerWarning):
     """Regularisation determines some weights as much as the picks do, often those of features on a tiny scale."""
 

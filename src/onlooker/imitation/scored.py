@@ -1,4 +1,7 @@
-"""Passes over rounds whose rows are not dense, by way of the scores: loss, gradient, curvature and scatter."""
+"""Passes by way of the scores: loss, gradient, curvature and scatter.
+
+For rows that are not dense, and for rounds that reveal less than their pick among all offers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.imitation.likelihood import even_arms, explained_and_agreed, pick_likelihood
+from onlooker.imitation.dense_passes import DenseRows
+from onlooker.imitation.likelihood import even_arms, explained_and_agreed, revealed
 from onlooker.imitation.objective import Pass, Sums, Windows
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.layouts import Layout
@@ -36,8 +40,8 @@ class Block:
     @property
     def rows(self) -> Layout:
         """Their rows."""
-        assert isinstance(self.log.features, Layout)
-        return self.log.features
+        features = self.log.features
+        return features if isinstance(features, Layout) else DenseRows(features)
 
     @cached_property
     def even(self) -> int | None:
@@ -51,18 +55,20 @@ class Block:
 
     def predicted(self, theta: Vector) -> Vector:
         """Probability of every row's arm."""
-        return pick_likelihood(self.rows @ theta, self.log).predicted
+        return revealed(self.rows @ theta, self.log).predicted
 
     def run(self, wanted: Pass) -> Sums:
         """What a pass finds in these rounds."""
-        if self.even is not None and not wanted.judged:
+        if self.even is not None and not wanted.judged and not self.log.partial:
             return self._slope(wanted.theta, self.even)
         log, rows, scores = self.log, self.rows, self.rows @ wanted.theta
-        found = pick_likelihood(scores, log)
+        found = revealed(scores, log)
         explained, agreed = explained_and_agreed(scores, log)
         upper = np.zeros((0, 0))
         if wanted.share is not None:
             upper = rows.covariance(found.predicted, self.weights, log.offsets)
+            if log.possible is not None and not wanted.bound:
+                upper -= rows.covariance(found.expected, self.weights, log.offsets)
             # In place: a copy would count with many weights.
             for row in range(1, len(upper)):
                 upper[row, :row] = 0.0
@@ -104,8 +110,7 @@ class Block:
         for start in range(0, self.log.n_rounds, step):
             part, weights = self.log[start : start + step], self.weights[start : start + step]
             first = int(self.log.offsets[start])
-            some = part.features
-            assert isinstance(some, Layout)
+            some = Block(part, weights).rows
             sums = some.round_sums(residuals[first : first + len(some)], part.offsets)
             gradients: Matrix = sums.toarray() if isinstance(sums, Layout) else sums
             if wanted.mean is not None:

@@ -13,7 +13,7 @@ from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
 from onlooker.imitation.scored import Block, scored_blocks
 from onlooker.logs import ragged
@@ -184,14 +184,18 @@ class SoftmaxObjective(Objective):
         self.total = float(used.sum())
         self.n_rounds = int(self.total)
         self.n_one_arm = int(given[::stride][sizes == 1].sum())
+        self.n_vague = int(given[::stride][(sizes > 1) & ~log.informative[::stride]].sum())
+        if not used.any() and self.n_vague:
+            raise InputError("every offered arm may have been the pick in all rounds: there is nothing to imitate")
         if not used.any() and (sizes > 1).any():
             raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
         if not used.any():
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
-        self.null_loss = float(np.log(sizes) @ used / self.total)
+        self.sets = log.possible is not None
+        self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
         _check_scale(log)
         rows = log.features
-        self._scored = scored_blocks(log[::stride], used) if isinstance(rows, Layout) else None
+        self._scored = scored_blocks(log[::stride], used) if isinstance(rows, Layout) or log.partial else None
         self.many = isinstance(rows, Layout) and (_per_arm(rows) or log.n_features > FEW_WEIGHTS)
         if isinstance(rows, FactoredRows) and rows.per_arm:
             self.arms = _arms_seen(rows, log, self.weights)
@@ -267,7 +271,7 @@ class SoftmaxObjective(Objective):
         if not weights[::stride].any():
             stride = 1
         sample = SoftmaxObjective(self.log, l2=0.0, weights=weights, stride=stride)
-        return sample.evaluate(np.zeros(self.n_features)).hessian
+        return sample.bounded(np.zeros(self.n_features)).hessian
 
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
@@ -316,7 +320,7 @@ def accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) ->
 
 def _accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
     """The same, and the rounds' gradients where windows need them."""
-    if isinstance(log.features, Layout):
+    if isinstance(log.features, Layout) or log.partial:
         part = Block(log[rounds], weights[rounds])
         return part.run(wanted), np.zeros((0, 0))
     from onlooker.kernels.softmax import accumulate
@@ -343,8 +347,8 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
     >>> round_losses(log, np.ones(2)) - np.log(4)
     array([0., 0., 0.])
     """
-    if isinstance(log.features, Layout):
-        return pick_likelihood(log.features @ theta, log).losses
+    if isinstance(log.features, Layout) or log.partial:
+        return revealed(Block(log, np.zeros(0)).rows @ theta, log).losses
     from onlooker.kernels import softmax as kernels
 
     losses = np.empty(log.n_rounds)
@@ -372,6 +376,11 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
+def _null_losses(log: BanditLog, sizes: Index) -> Vector:
+    """Loss of every round if all arms score the same."""
+    return revealed(np.zeros(len(log.features)), log).losses if log.partial else np.log(sizes)
+
+
 def _per_arm(rows: Layout) -> bool:
     """Whether every arm has weights of its own."""
     return isinstance(rows, FactoredRows) and rows.per_arm
@@ -379,14 +388,18 @@ def _per_arm(rows: Layout) -> bool:
 
 def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
     """What the rounds show of arms that have weights of their own."""
-    chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
-    picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
+    if log.possible is not None:
+        may = np.repeat(weights > 0, log.n_arms) & log.possible
+        picked = np.bincount(rows.row_arms()[may], minlength=rows.n_arms)
+    else:
+        chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
+        picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
     return ArmsSeen(ids=tuple(rows.arms.tolist()), groups=rows.groups, picked=picked, first=rows.n_own)
 
 
 def _informative(log: BanditLog, weights: Vector) -> Vector:
-    """Weights with zero for the rounds that offer one arm."""
-    return np.where(log.n_arms > 1, weights, 0.0)
+    """Weights with zero for the rounds that offer one arm, or reveal nothing of their pick."""
+    return np.where(log.informative, weights, 0.0)
 
 
 def _largest(rows: Features | Layout) -> Vector:

@@ -140,8 +140,8 @@ class Observer:
         return place == 0 or self._fitted_rounds is None
 
     def score(self, log: BanditLog) -> float:
-        """Fraction of the log's picks that the recovered policy makes too."""
-        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
+        """Fraction of the log's picks that the recovered policy makes too; of a set, whether its pick lies in it."""
+        return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
     def _fitted(self) -> Policy:
         if not hasattr(self, "policy_"):

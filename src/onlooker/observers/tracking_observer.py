@@ -231,7 +231,7 @@ class TrackingObserver(Observer):
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that `predict` gives."""
-        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
+        return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
     def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
