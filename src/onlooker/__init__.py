@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
+    from onlooker.logs.sampling import sample_offers as sample_offers
     from onlooker.observers import IBCB as IBCB
     from onlooker.observers import BayesianICB as BayesianICB
     from onlooker.observers import BlockImitation as BlockImitation
@@ -88,6 +89,7 @@ _HOMES = {
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
     "logs.log": ("BanditLog",),
     "logs.policy": ("LinearPolicy",),
+    "logs.sampling": ("sample_offers",),
     "observers": (
         "IBCB",
         "BayesianICB",

@@ -15,9 +15,10 @@ from onlooker.base.types import Ids
 from onlooker.formats.format import Format, Scanned, named
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs import ragged
-from onlooker.logs.columns import ROW_NUMBER, Columns, is_outcome, understood
+from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, Columns, is_outcome, understood
 from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
 from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.logs.long_tables import known_picks
 from onlooker.logs.round_table import Rounds
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
@@ -195,12 +196,10 @@ def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> It
     _check_writable(features, rounds, arms)
     for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
-        chosen = np.zeros(len(part.features), dtype=np.int8)
-        chosen[part.chosen_rows] = 1
         columns = {ROUND: rounds.take(np.repeat(np.arange(start, stop), part.n_arms))}
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
-        columns[CHOSEN] = pa.array(chosen)
+        columns |= {name: pa.array(values) for name, values in known_picks(part, sets=log.possible is not None).items()}
         rows = part.dense
         rows = rows.astype(np.float64, copy=False) if widen else rows
         yield pa.table(columns | {name: pa.array(rows[:, j]) for j, name in enumerate(features)})
@@ -224,7 +223,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any) -> No
     import pyarrow.compute as pc
 
     for name in features:
-        if name in {ROUND, ARM, CHOSEN} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
+        if name in {ROUND, ARM, CHOSEN, POSSIBLE, OFFER_PROBABILITY} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:

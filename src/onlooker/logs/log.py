@@ -347,6 +347,9 @@ class BanditLog:
         slate: str | None = None,
         wide: str | None = None,
         candidates: str | None = None,
+        possible: str | None = None,
+        picked_group: str | None = None,
+        offer_probability: str | None = None,
     ) -> BanditLog | dict[str, BanditLog]:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
@@ -362,6 +365,10 @@ class BanditLog:
         `cross` lists pairs of columns whose products are features too, called `left:right`: of two numbers, of a number
         and each level of a category, or of the levels of two. `slate` names the position of a pick where a round has
         several: each position is then a round with one pick, among the arms that are left.
+
+        Where only a set is known that holds the pick, `possible` names a column that is 1 for each of its arms; or
+        `picked_group` names one with the group of each arm, and `chosen` then has the group of the pick, or is 1 for an
+        arm of it. Where offers are a sample, `offer_probability` names the column with what each row is kept with.
 
         A table of one row per round names the columns that describe the round with `context` and the picked arm with
         `arm`; `offered` is a column with the ids of the arms on offer, and `items` a table of the arms' features by id.
@@ -403,6 +410,9 @@ class BanditLog:
             context=context,
             offered=offered,
             items=items,
+            possible=possible,
+            picked_group=picked_group,
+            offer_probability=offer_probability,
         )
         if columns.per_round:
             from onlooker.logs.round_table import rounds_of_frame
@@ -432,17 +442,20 @@ class BanditLog:
     @classmethod
     def from_parts(cls, parts: LogArrays) -> BanditLog:
         """Take what a table was turned into, which was checked on the way."""
-        check_rounds(len(parts.features), parts.offsets, parts.chosen)
+        chosen, marks = _picks(parts.chosen, parts.possible, parts.offsets, len(parts.features))
+        chances = parts.offer_probability
         names = as_names(parts.feature_names, parts.features.shape[1])
         return _restore(
             parts.features,
             parts.offsets,
-            parts.chosen,
+            chosen,
             names,
             parts.round_ids,
             parts.arm_ids,
             parts.times,
             as_categories(parts.categories, names),
+            marks,
+            None if chances is None else as_offer_probability(chances, parts.offsets, marks, chosen),
         )
 
     @classmethod

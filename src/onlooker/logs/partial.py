@@ -136,6 +136,32 @@ def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
     )
 
 
+def known_in_part(log: Any) -> list[str]:
+    """What a log knows only in part, a line each; of a log that is not in memory nothing is said here.
+
+    Examples
+    --------
+    >>> from onlooker.logs.log import BanditLog
+    >>> known_in_part(BanditLog(np.eye(5), [0, 2, 5], None, possible=[0, 1, 1, 1, 0]))
+    ['picks known to a set in 1 of 2 rounds, of 2 of 3 arms on average: fits allow for it']
+    """
+    lines = []
+    if getattr(log, "possible", None) is not None:
+        sets = log.chosen_or_unknown == UNKNOWN
+        sizes = np.add.reduceat(log.possible, log.offsets[:-1], dtype=np.int64)[sets]
+        lines.append(
+            f"picks known to a set in {int(sets.sum()):,} of {counted(log.n_rounds, 'round')}, of {sizes.mean():.3g} "
+            f"of {log.n_arms[sets].mean():.3g} arms on average: fits allow for it"
+        )
+    chances = getattr(log, "offer_probability", None)
+    if chances is not None:
+        lines.append(
+            f"offers are a sample: {len(chances):,} rows stand for about {float(np.sum(1 / chances)):,.0f}, "
+            "fits correct for it"
+        )
+    return lines
+
+
 def same_part(values: Any, rows: Any) -> Any:
     """Some rows of a part that a log may not have."""
     return None if values is None else values[rows]
