@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from onlooker.imitation.score_models import Linear as Linear
     from onlooker.imitation.score_models import Products as Products
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
+    from onlooker.logs.gaps import fill_gaps as fill_gaps
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
     from onlooker.logs.sampling import sample_offers as sample_offers
@@ -87,6 +88,7 @@ _HOMES = {
     "formats.propensities": ("write_propensities",),
     "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
+    "logs.gaps": ("fill_gaps",),
     "logs.log": ("BanditLog",),
     "logs.policy": ("LinearPolicy",),
     "logs.sampling": ("sample_offers",),

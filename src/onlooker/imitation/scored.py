@@ -36,6 +36,8 @@ class Block:
 
     log: BanditLog
     weights: Vector
+    scaled: bool = False
+    """Whether weights scale rounds, where otherwise they repeat them."""
 
     @property
     def rows(self) -> Layout:
@@ -100,7 +102,7 @@ class Block:
     def _windows(self, residuals: Vector, wanted: Pass) -> Windows:
         """Sums over windows of the rounds' gradients, which are written out a piece at a time."""
         d, rows = self.rows.shape[1], self.rows
-        if isinstance(rows, FactoredRows) and set(np.unique(self.weights).tolist()) <= {0.0, 1.0}:
+        if isinstance(rows, FactoredRows) and not self.scaled and set(np.unique(self.weights).tolist()) <= {0.0, 1.0}:
             mean = np.zeros(d) if wanted.mean is None else wanted.mean
             blocks = rows.window_products(residuals, self.weights > 0, mean, wanted.width, single=wanted.single)
             if blocks is not None:
@@ -116,16 +118,19 @@ class Block:
             if wanted.mean is not None:
                 gradients -= wanted.mean
             counts = weights > 0
+            if self.scaled:
+                found = found.joined(Windows.of(gradients[counts] * weights[counts, None], wanted.width))
+                continue
             repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
             found = found.joined(Windows.of(gradients if counts.all() else gradients[counts], wanted.width, repeats))
         return found
 
 
-def scored_blocks(log: BanditLog, weights: Vector) -> list[Block]:
+def scored_blocks(log: BanditLog, weights: Vector, *, scaled: bool = False) -> list[Block]:
     """Blocks of neighbouring rounds, as views."""
     if not log.n_rounds:
         return []
     n_blocks = max(1, -(-len(log.features) // BLOCK_ROWS))
     edges = np.searchsorted(log.offsets, np.arange(1, n_blocks) * (len(log.features) / n_blocks))
     bounds = np.unique(np.concatenate([[0], edges, [log.n_rounds]])).tolist()
-    return [Block(log[a:b], weights[a:b]) for a, b in pairwise(bounds)]
+    return [Block(log[a:b], weights[a:b], scaled) for a, b in pairwise(bounds)]

@@ -160,6 +160,8 @@ class SoftmaxObjective(Objective):
         Strength of the L2 regularisation of the mean loss.
     weights
         One non-negative weight per round; 1 by default. A weight of two counts as two rounds next to each other.
+    scaled
+        Whether weights scale rounds instead: each is one piece of evidence, however large its weight.
     stride
         Look at every `stride`-th round only: a cheap sketch of the same objective.
 
@@ -172,8 +174,17 @@ class SoftmaxObjective(Objective):
     (0.693147, array([0.25]))
     """
 
-    def __init__(self, log: BanditLog, *, l2: float, weights: ArrayLike | None = None, stride: int = 1) -> None:
+    def __init__(
+        self,
+        log: BanditLog,
+        *,
+        l2: float,
+        weights: ArrayLike | None = None,
+        stride: int = 1,
+        scaled: bool = False,
+    ) -> None:
         self.log = log
+        self.scaled = scaled
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
         given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
@@ -182,7 +193,7 @@ class SoftmaxObjective(Objective):
         self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.total = float(used.sum())
-        self.n_rounds = int(self.total)
+        self.n_rounds = int(np.count_nonzero(used)) if scaled else int(self.total)
         self.n_one_arm = int(given[::stride][sizes == 1].sum())
         self.n_vague = int(given[::stride][(sizes > 1) & ~log.informative[::stride]].sum())
         if not used.any() and self.n_vague:
@@ -195,7 +206,9 @@ class SoftmaxObjective(Objective):
         self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
         _check_scale(log)
         rows = log.features
-        self._scored = scored_blocks(log[::stride], used) if isinstance(rows, Layout) or log.partial else None
+        self._scored = (
+            scored_blocks(log[::stride], used, scaled=scaled) if isinstance(rows, Layout) or log.partial else None
+        )
         self.many = isinstance(rows, Layout) and (_per_arm(rows) or log.n_features > FEW_WEIGHTS)
         if isinstance(rows, FactoredRows) and rows.per_arm:
             self.arms = _arms_seen(rows, log, self.weights)
@@ -254,6 +267,8 @@ class SoftmaxObjective(Objective):
         counts = weights > 0
         if wanted.mean is not None:
             gradients -= wanted.mean
+        if self.scaled:
+            return Windows.of(gradients[counts] * weights[counts, None], wanted.width)
         repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
         return Windows.of(gradients[counts], wanted.width, repeats)
 
@@ -262,7 +277,7 @@ class SoftmaxObjective(Objective):
         stride = self.stride * SKETCH_STRIDE
         if np.count_nonzero(self.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * self.n_features:
             return None
-        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride)
+        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride, scaled=self.scaled)
 
     def spread(self, *, full: bool) -> Matrix:
         """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
@@ -280,7 +295,7 @@ class SoftmaxObjective(Objective):
 
     def unpenalised(self) -> Self:
         """The same rounds without regularisation."""
-        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride)
+        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride, scaled=self.scaled)
 
     def hardest(self, theta: Vector) -> BanditLog | None:
         """Those rounds that theta explains least; None where that would be most of them."""

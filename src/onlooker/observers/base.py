@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level
 from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning
@@ -18,8 +19,10 @@ from onlooker.base.text import text_table
 from onlooker.base.types import Index, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.factored import Crossing
+from onlooker.logs.gaps import lost_before, with_stand_ins
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import Policy, as_linear
 from onlooker.observers.ahead import Predict, calibrated, growing_fits
@@ -43,6 +46,8 @@ class Observer:
     """What to know before using it; empty where there is nothing."""
     _fitted_rounds: FittedRounds | None = None
     """The rounds that it was fitted on; None where they were not in memory."""
+    _lost: Index | None = None
+    """How many rounds were lost before each of them, where `gaps` said so."""
 
     def fit(self, log: BanditLog) -> Self:
         """Recover the learner's policy from its log."""
@@ -115,6 +120,27 @@ class Observer:
         if more and rounds is not None:
             rounds = None if self._fitted_rounds is None else self._fitted_rounds.then(rounds)
         self._fitted_rounds = rounds
+
+    def _fill(self, log: BanditLog | Parts, gaps: ArrayLike | str | None) -> BanditLog | Parts:
+        """The log with stand-ins for the rounds that were lost, which are remembered."""
+        self._lost = None
+        if gaps is None:
+            return log
+        self._lost = lost_before(as_log(log, "gaps"), gaps)
+        return with_stand_ins(as_log(log), self._lost)[0]
+
+    @property
+    def n_lost_(self) -> int:
+        """Rounds that were lost, by `gaps`: the learner is taken to have learned there from picks like those nearby."""
+        return 0 if self._lost is None else int(self._lost.sum())
+
+    def _filled(self, log: BanditLog) -> tuple[BanditLog, Marks] | None:
+        """The log with the stand-ins that it was fitted with, and which of its rows are its own; else None."""
+        if self._lost is None or log.n_rounds < len(self._lost):
+            return None
+        more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
+        filled, seen = with_stand_ins(log, np.concatenate([self._lost, more]))
+        return (filled, np.repeat(seen, filled.n_arms)) if self._place_of(filled) == 0 else None
 
     def _in_order(self, log: BanditLog) -> BanditLog:
         """The log with its features in the order of those that were fitted."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_whole, counted
 from onlooker.base.documents import read_document, within
@@ -108,13 +109,26 @@ class DynamicImitation(Observer):
     def __init__(self, *, checkpoints: Sequence[int] | None = None) -> None:
         self.checkpoints = checkpoints
 
-    def fit(self, log: BanditLog | Parts, *, times: Any = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        log: BanditLog | Parts,
+        *,
+        times: Any = None,
+        gaps: ArrayLike | str | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Follow the learner from its first round.
 
         `times`, numbers or dates, one per round, tell how far apart the rounds are: weights move more in a long gap.
         Without them the log's own are used; where it has none, or only text, all gaps count the same. A log that is
         not in memory, as `scan_log` gives it, is followed part by part, with the same result.
+
+        Where rounds were lost, `gaps` has how many before each round, or says where that is found: `"ids"` or `"times"`
+        (see `fill_gaps`). The learner is taken to have learned there from picks like those nearby; `n_lost_` counts.
         """
+        if gaps is not None and times is not None:
+            raise InputError("both times and gaps are given: pass one of them (gaps='times' uses the log's times)")
+        log = self._fill(log, gaps)
         if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
         self._wanted()
@@ -169,6 +183,9 @@ class DynamicImitation(Observer):
         """
         self._fitted()
         log = self._in_order(as_log(log, "propensities"))
+        filled = self._filled(log)
+        if filled is not None:
+            return self.propensities(filled[0], ahead)[filled[1]]
         moments = as_times(times, log)
         own = self._is_followed(log, moments)
         follower = Follower(log.n_features) if own else self._follower.copy()
@@ -324,7 +341,7 @@ class DynamicImitation(Observer):
         return self
 
     def _findings(self) -> Iterator[OnlookerWarning]:
-        alone = self.n_rounds_ - self.n_choices_
+        alone = self.n_rounds_ - self.n_choices_ - self.n_lost_
         if alone:
             yield OneArmRoundsWarning(f"in {counted(alone, 'round')} a single arm was offered: nothing was chosen")
         if self.n_choices_ < 2 * len(self.theta_):

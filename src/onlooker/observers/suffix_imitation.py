@@ -43,19 +43,29 @@ WITHOUT_INTERVALS = 1e-5
 
 
 def suffix_objective(
-    log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
+    log: BanditLog | Parts,
+    burn_in: BurnIn,
+    *,
+    l2: float,
+    sample_weight: ArrayLike | None = None,
+    scaled: bool = False,
 ) -> tuple[Objective, int]:
     """Objective of the rounds after the burn-in, and how many are discarded.
 
     Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
     multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
     `"auto"` count a round as often as its weight says; a number of rounds is a place in the log, whatever the weights.
+    Weights that are `scaled` do not count rounds: each is one piece of evidence, however large its weight.
     """
     if isinstance(log, Parts):
         if sample_weight is not None:
             raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
         return _of_parts(log, burn_in, l2)
     n_rounds = as_log(log).n_rounds
+    if scaled and sample_weight is not None:
+        start = _checked(burn_in.start(log), n_rounds)
+        weights = as_weights(sample_weight, n_rounds)[start:]
+        return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights / weights.mean(), scaled=True), start
     if sample_weight is not None:
         start, weights = _weighted_suffix(log, burn_in, as_weights(sample_weight, n_rounds, "sample_weight"))
         return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
@@ -209,6 +219,7 @@ class SuffixImitation(Observer):
         log: BanditLog | Parts,
         sample_weight: ArrayLike | None = None,
         *,
+        round_probability: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Recover the policy; `sample_weight` gives one weight per round of the whole log.
@@ -221,16 +232,24 @@ class SuffixImitation(Observer):
         for. With the 0-1 loss misses are counted so too, but the search may end at another theta. `progress` is called
         by the search for the smallest 0-1 loss.
 
+        Where rounds were lost by what was picked, as when only some kinds of picks were logged, `round_probability` has
+        the probability with which each round of the log was kept: rounds count by its inverse, and the sandwich allows
+        for that. Rounds that were lost at random need nothing.
+
         A log that is not in memory, as `scan_log` gives it, is scanned once for every pass that the solver makes,
         and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
         rounds, as many as fit into memory.
         """
         self._check_parameters()
+        scaled = round_probability is not None
+        if scaled:
+            sample_weight = self._inverse(as_log(log), round_probability, sample_weight)
         basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
-        whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
+        unweighted = sample_weight is None or isinstance(log, Parts)
+        whole = unweighted or scaled or self._whole(as_log(log).n_rounds, sample_weight)
         check_room(basis, FITTING)
         objective, start = suffix_objective(
-            basis, as_burn_in(self.burn_in, l2=self.l2), l2=self.l2, sample_weight=sample_weight
+            *(basis, as_burn_in(self.burn_in, l2=self.l2)), l2=self.l2, sample_weight=sample_weight, scaled=scaled
         )
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
@@ -321,6 +340,16 @@ class SuffixImitation(Observer):
     def _concerns(self, warning: OnlookerWarning) -> bool:
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
         return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
+
+    def _inverse(self, log: BanditLog, round_probability: ArrayLike, sample_weight: ArrayLike | None) -> Vector:
+        """Weights of rounds that were kept with known probabilities."""
+        if sample_weight is not None:
+            raise InputError("both sample_weight and round_probability are given: pass one of them")
+        kept = as_weights(round_probability, log.n_rounds, "round_probability")
+        if not ((kept > 0) & (kept <= 1)).all():
+            wrong = int(np.flatnonzero(~((kept > 0) & (kept <= 1)))[0])
+            raise InputError(f"round_probability of round {wrong} is {kept[wrong]:g}: it is above 0 and at most 1")
+        return np.asarray(1.0 / kept)
 
     def _whole(self, n_rounds: int, sample_weight: ArrayLike) -> bool:
         """Whether all weights are whole numbers; refuse others where a sandwich would have to count them."""

@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, counted
 from onlooker.base.documents import check_seal, read_document, sealed, within
@@ -162,12 +163,18 @@ class TrackingObserver(Observer):
         self.ridge = ridge
         self.checkpoints = checkpoints
 
-    def fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
+    def fit(
+        self, log: BanditLog | Parts, *, gaps: ArrayLike | str | None = None, progress: Progress | None = None
+    ) -> Self:
         """Follow the learner from its first round.
+
+        Where rounds were lost, `gaps` has how many before each round, or says where that is found: `"ids"` or `"times"`
+        (see `fill_gaps`). The learner is taken to have learned there from picks like those nearby; `n_lost_` counts.
 
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
         result; `progress` is called for logs in memory only.
         """
+        log = self._fill(log, gaps)
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
         crossed = _crossed(log)
@@ -246,6 +253,9 @@ class TrackingObserver(Observer):
         log = self._in_order(as_log(log, "propensities"))
         if not log.n_rounds:
             return np.empty(0)
+        filled = self._filled(log)
+        if filled is not None:
+            return self.propensities(filled[0], ahead)[filled[1]]
         own = self._is_own(log)
         if ahead:
             return self.predicted_ahead(log) if own else self._monitor.copy().watch_ahead(log)
@@ -492,7 +502,7 @@ class TrackingObserver(Observer):
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
         follower, d = monitor.follower, monitor.n_features
-        alone = follower.n_rounds - follower.n_choices
+        alone = follower.n_rounds - follower.n_choices - self.n_lost_
         if alone:
             yield OneArmRoundsWarning(
                 f"in {counted(alone, 'round')} a single arm was offered, so there was no choice. "
