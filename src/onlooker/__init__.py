@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
     from onlooker.logs.gaps import fill_gaps as fill_gaps
     from onlooker.logs.log import BanditLog as BanditLog
+    from onlooker.logs.missing import draw_missing as draw_missing
+    from onlooker.logs.missing import drop_missing as drop_missing
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
     from onlooker.logs.sampling import sample_offers as sample_offers
     from onlooker.observers import IBCB as IBCB
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from onlooker.observers import RankedBlocks as RankedBlocks
     from onlooker.observers import SuffixImitation as SuffixImitation
     from onlooker.observers import TrackingObserver as TrackingObserver
+    from onlooker.observers.completion import fit_draws as fit_draws
     from onlooker.observers.groups import Groups as Groups
     from onlooker.observers.groups import fit_groups as fit_groups
     from onlooker.observers.tracking import TS as TS
@@ -71,6 +74,8 @@ if TYPE_CHECKING:
     from onlooker.simulation.learners import LinTS as LinTS
     from onlooker.simulation.learners import LinUCB as LinUCB
     from onlooker.simulation.learners import UniformRandom as UniformRandom
+    from onlooker.simulation.mask import Mask as Mask
+    from onlooker.simulation.mask import Masked as Masked
     from onlooker.simulation.play import Simulation as Simulation
     from onlooker.simulation.play import simulate as simulate
     from onlooker.simulation.play import simulate_many as simulate_many
@@ -90,6 +95,7 @@ _HOMES = {
     "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
     "logs.gaps": ("fill_gaps",),
     "logs.log": ("BanditLog",),
+    "logs.missing": ("draw_missing", "drop_missing"),
     "logs.policy": ("LinearPolicy",),
     "logs.sampling": ("sample_offers",),
     "observers": (
@@ -103,6 +109,7 @@ _HOMES = {
         "SuffixImitation",
         "TrackingObserver",
     ),
+    "observers.completion": ("fit_draws",),
     "observers.groups": ("Groups", "fit_groups"),
     "observers.tracking": ("TS", "UCB", "Lapse", "Softmax"),
     "report.log_page": ("report_page", "write_report"),
@@ -116,6 +123,7 @@ _HOMES = {
         "LinUCB",
         "UniformRandom",
     ),
+    "simulation.mask": ("Mask", "Masked"),
     "simulation.play": ("Simulation", "simulate", "simulate_many"),
     "simulation.ridge": ("Learner",),
 }

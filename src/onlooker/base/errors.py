@@ -97,6 +97,14 @@ class CoarseSetsWarning(OnlookerWarning):
     """Picks are known only to sets of arms that are too coarse to identify some weights."""
 
 
+class PicksDrawnWarning(OnlookerWarning):
+    """Picks are known only to sets of arms, so they were drawn within these, several times."""
+
+
+class MissingValuesWarning(OnlookerWarning):
+    """Rounds in which a feature is missing were left out."""
+
+
 class PenaltyDominatesWarning(OnlookerWarning):
     """Regularisation determines some weights as much as the picks do, often those of features on a tiny scale."""
 

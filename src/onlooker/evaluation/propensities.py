@@ -176,7 +176,9 @@ def propensities(
     `"auto"` asks suffix imitation, tracking and dynamic imitation. Each counts by how well it predicted the picks so
     far, and so does a choice model whose features are their predictions. An observer that cannot work on the log is
     left out; if none can, all arms are alike. Beyond 30 features tracking is left out if it is far behind after 1,000
-    rounds, beyond 300 always. Or pass an observer: one that is not fitted is fitted to the log.
+    rounds, beyond 300 always. Where picks are known only to a set, values are of single arms, and observers that follow
+    the learner see picks that were drawn within the sets with the help of later rounds too. Or pass an observer: one
+    that is not fitted is fitted to the log.
     """
     if not as_log(log, "propensities").n_rounds:
         raise InputError("the log has no rounds: there is nothing to say of them")
@@ -195,7 +197,7 @@ def propensities(
             progress(done, len(kinds) + 1)
     shares = {name: information_share(log, values) for name, values in found.items()}
     best = _best(log, found)
-    if len(found) > 1:
+    if len(found) > 1 and log.possible is None:
         found[TOGETHER] = _together(log, list(found.values()))
     found[RANDOM] = all_alike(log)
     values, (weights, _) = mixed(log, list(found.values()))
@@ -268,7 +270,7 @@ def _together(log: BanditLog, found: list[Vector]) -> Vector:
     features = np.column_stack([logs, -np.log1p(behind)])
     values = np.empty(len(logs))
     bank = Bank.start(np.ones(features.shape[1]))
-    bank.follow(BanditLog(features, log.offsets, log.chosen_or_unknown, possible=log.possible), probabilities=values)
+    bank.follow(BanditLog(features, log.offsets, log.chosen), probabilities=values)
     return values
 
 

@@ -21,6 +21,7 @@ from onlooker.logs.partial import (
     Marks,
     as_offer_probability,
     as_possible,
+    check_even_sample,
     marks_of,
     picks_of,
     same_part,
@@ -777,6 +778,8 @@ def as_narrow(log: object, needed_by: str) -> BanditLog:
     found = as_log(log, needed_by)
     if isinstance(found.features, Layout):
         check_narrow(found.n_features, needed_by)
+    if found.offer_probability is not None:
+        check_even_sample(found.offer_probability, found.offsets, needed_by)
     return found
 
 

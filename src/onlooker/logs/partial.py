@@ -127,6 +127,16 @@ def _of_picks(array: Vector, offsets: Index, chosen: Index) -> Vector:
     return array
 
 
+def check_even_sample(chances: Vector, offsets: Index, needed_by: str) -> None:
+    """Refuse offers that were sampled unevenly, where nothing corrects for it; evenly sampled ones need nothing."""
+    starts = offsets[:-1]
+    if len(starts) and (np.maximum.reduceat(chances, starts) > np.minimum.reduceat(chances, starts)).any():
+        raise InputError(
+            f"{needed_by} takes samples of the offers that were drawn evenly, and offer_probability differs within "
+            "rounds: fit a SuffixImitation, which corrects for it, or sample evenly (sample_offers without weights)"
+        )
+
+
 def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
     """What to say where picks are needed of which only sets are known."""
     return InputError(

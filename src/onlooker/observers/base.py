@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level
-from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning
+from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, PicksDrawnWarning
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
+from onlooker.logs.drawn import with_picks
 from onlooker.logs.factored import Crossing
 from onlooker.logs.gaps import lost_before, with_stand_ins
 from onlooker.logs.layouts import columns
@@ -46,6 +47,10 @@ class Observer:
     """What to know before using it; empty where there is nothing."""
     _fitted_rounds: FittedRounds | None = None
     """The rounds that it was fitted on; None where they were not in memory."""
+    _drawn: tuple[tuple[Self, Index], ...] | None = None
+    """Fits to drawn picks, where only sets are known, with the picks."""
+    _combined: tuple[Vector, Matrix] | None = None
+    """Their combined estimate and covariance."""
     _lost: Index | None = None
     """How many rounds were lost before each of them, where `gaps` said so."""
 
@@ -141,6 +146,52 @@ class Observer:
         more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
         filled, seen = with_stand_ins(log, np.concatenate([self._lost, more]))
         return (filled, np.repeat(seen, filled.n_arms)) if self._place_of(filled) == 0 else None
+
+    def _fit_drawn(
+        self, log: BanditLog, fit: Callable[[Self, BanditLog], Self], kind: Callable[[Self], object]
+    ) -> Self:
+        """Fit to picks that are drawn where only a set is known, and combine what agrees in kind by Rubin's rules."""
+        from onlooker.observers.completion import completed_picks, most_common, rubin
+
+        parameters = self.get_params(deep=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OnlookerWarning)
+            fits = [(fit(type(self)(**parameters), with_picks(log, picks)), picks) for picks in completed_picks(log)]
+        alike = [one for one, _ in most_common(fits, key=lambda pair: kind(pair[0]))]
+        theta, covariance = rubin([one.theta_ for one in alike], [one.covariance_ for one in alike])  # type: ignore[attr-defined]
+        self.__dict__.update(alike[0].__dict__)
+        self._drawn = tuple(fits)
+        self._combined = theta, covariance
+        first = as_linear(alike[0].policy_, "theta_")
+        self.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
+        self._remember(log)
+        text = (
+            f"in {log.n_sets:,} of {log.n_rounds:,} rounds only a set of arms is known that holds the pick: picks are "
+            f"drawn from the sets {len(fits)} times, and what the sets leave open widens intervals. No action is needed"
+        )
+        found = [PicksDrawnWarning(text)]
+        if len(alike) < len(fits):
+            found.append(
+                PicksDrawnWarning(
+                    f"the draws disagree on how the learner explores: {len(alike)} of {len(fits)} agree with this. "
+                    "Get smaller sets, or some picks"
+                )
+            )
+        before = self.warnings_
+        self._warn(found, stacklevel=3)
+        self.warnings_ = (*before, *self.warnings_)
+        return self
+
+    def _average(self, log: BanditLog, predict: Callable[[Self, BanditLog], Vector]) -> Vector:
+        """Mean over the draws of what each says of a log."""
+        assert self._drawn is not None
+        return np.asarray(np.mean([predict(one, log) for one, _ in self._drawn], axis=0))
+
+    def _average_own(self, log: BanditLog, predict: Callable[[Self, BanditLog], Vector]) -> Vector | None:
+        """The same of the log that was fitted, each draw with its picks; None for other logs."""
+        if self._drawn is None or log.n_rounds != len(self._drawn[0][1]) or self._place_of(log) != 0:
+            return None
+        return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 
     def _in_order(self, log: BanditLog) -> BanditLog:
         """The log with its features in the order of those that were fitted."""

@@ -128,7 +128,10 @@ class DynamicImitation(Observer):
         """
         if gaps is not None and times is not None:
             raise InputError("both times and gaps are given: pass one of them (gaps='times' uses the log's times)")
+        self._drawn = self._combined = None
         log = self._fill(log, gaps)
+        if isinstance(log, BanditLog) and log.possible is not None:
+            return self._fit_drawn(log, lambda one, known: one.fit(known, times=times), lambda _: True)
         if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
         self._wanted()
@@ -186,6 +189,9 @@ class DynamicImitation(Observer):
         filled = self._filled(log)
         if filled is not None:
             return self.propensities(filled[0], ahead)[filled[1]]
+        drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead, times=times))
+        if drawn is not None:
+            return drawn
         moments = as_times(times, log)
         own = self._is_followed(log, moments)
         follower = Follower(log.n_features) if own else self._follower.copy()
@@ -203,6 +209,8 @@ class DynamicImitation(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if as_log(log).possible is not None:
+            return type(self)().fit(log).propensities(log)
         found, follower = np.empty(int(as_log(log).offsets[-1])), Follower(log.n_features)
         follower.follow(log, as_times(None, log), found)
         return found
@@ -220,6 +228,8 @@ class DynamicImitation(Observer):
 
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Random picks included."""
+        if self._drawn is not None:
+            return self._average(log, lambda one, these: one._next_probabilities(these))  # noqa: SLF001  of its own class
         places = self.policy_.positions(log)
         blocks = ragged.blocks(log.offsets, log.n_features)
         bank = self._follower.bank
@@ -230,7 +240,7 @@ class DynamicImitation(Observer):
     def covariance_(self) -> Matrix:
         """Of the weights at the end, shape (d, d)."""
         self._fitted()
-        return self._follower.bank.covariance
+        return self._follower.bank.covariance if self._combined is None else self._combined[1]
 
     @property
     def path_(self) -> WeightPath:
@@ -257,6 +267,8 @@ class DynamicImitation(Observer):
         True
         """
         self._fitted()
+        if self._drawn is not None:
+            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
         names, categories = self.policy_.feature_names, self.policy_.categories
         weights, changes = self._smoothed()
         document = {

@@ -174,7 +174,13 @@ class TrackingObserver(Observer):
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
         result; `progress` is called for logs in memory only.
         """
+        self._drawn = self._combined = None
         log = self._fill(log, gaps)
+        if isinstance(log, BanditLog) and log.possible is not None:
+            self._fit_drawn(log, lambda one, known: one.fit(known), lambda one: getattr(one.exploration_, "name", None))
+            assert self._combined is not None
+            self.covariance_ = self._combined[1]
+            return self
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
         crossed = _crossed(log)
@@ -256,6 +262,9 @@ class TrackingObserver(Observer):
         filled = self._filled(log)
         if filled is not None:
             return self.propensities(filled[0], ahead)[filled[1]]
+        drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead))
+        if drawn is not None:
+            return drawn
         own = self._is_own(log)
         if ahead:
             return self.predicted_ahead(log) if own else self._monitor.copy().watch_ahead(log)
@@ -273,10 +282,14 @@ class TrackingObserver(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if as_log(log).possible is not None:
+            return type(self)(**self.get_params(deep=False)).fit(log).propensities(log)
         return self._fresh(log).watch_ahead(log)
 
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Of the learner as it explores."""
+        if self._drawn is not None:
+            return self._average(log, lambda one, these: one._next_probabilities(these))  # noqa: SLF001  of its own class
         from onlooker.kernels.tracking import pick_probabilities
 
         self._fitted()
@@ -341,6 +354,8 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
+        if self._drawn is not None:
+            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
         check_work(len(self.theta_), STATE)
         try:
             document = self._document()
