@@ -100,6 +100,7 @@ def test_what_is_masked_already_is_refused(log: BanditLog) -> None:
         Mask(groups=3)(log).draws()
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_masked_log_can_be_fitted(log: BanditLog) -> None:
     masked = Mask(groups=3, keep_offers=7, lose=0.2)(log, 5)
     observer = SuffixImitation(burn_in="naive").fit(masked.log)
