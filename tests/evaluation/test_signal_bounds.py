@@ -26,7 +26,7 @@ def test_picks_that_are_seen_give_the_papers_bound(eta: float) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_margin_is_the_smallest_that_mistakes_can_make(seed: int) -> None:
-    """All distributions of picks with the best arm at 1 - eta or more: none has a smaller margin, and one reaches it."""
+    """Of all distributions of picks with the best arm at 1 - eta or more, none has a smaller margin; one reaches it."""
     rng = np.random.default_rng(seed)
     confusion, eta = _random_confusion(rng, 4), 0.2
     margin = bounds.signal_margin(eta, confusion)

@@ -72,7 +72,7 @@ def test_rows_are_kept_by_weight_with_the_stated_probability() -> None:
 
 
 def test_rates_reach_what_is_wanted() -> None:
-    assert -np.expm1(-_rates(np.array([1.0, 2.0, 50.0]), 2.0)).sum() == pytest.approx(2.0)
+    assert -np.expm1(-_rates(np.array([1.0, 2.0, 50.0]), np.array([0, 3]), 2)).sum() == pytest.approx(2.0)
 
 
 @pytest.mark.filterwarnings("ignore:in .* a single arm")

@@ -75,6 +75,7 @@ def test_hidden_features_are_missing_and_the_rest_is_as_it_was(log: BanditLog) -
     np.testing.assert_array_equal(masked.features[~gaps], np.asarray(log.features, dtype=float)[~gaps])
     assert all(one.n_rounds == 800 for one in masked.draws(2))
     assert masked.log.n_rounds < 800
+    assert Mask(hide={2: 1.0})(log).log.n_rounds == 0
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,6 @@ def test_hidden_features_are_missing_and_the_rest_is_as_it_was(log: BanditLog) -
         (Mask(lose=2.0), "lose is 2"),
         (Mask(groups=[0, 1]), "groups has 2 positions"),
         (Mask(hide={9: 0.1}), "hide names feature 9"),
-        (Mask(hide={0: 1.0}), "hide a smaller share"),
         (Mask(keep_offers=4, favour=[1.0]), "favour has shape"),
     ],
 )

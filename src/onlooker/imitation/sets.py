@@ -29,6 +29,9 @@ TOLERANCE = 1e-8
 ALIKE = 1.92
 """Log-likelihood by which a second minimum may be worse and still be as good: half of chi-square's 95% quantile."""
 
+SKETCHED, ROUGHLY = 1e-3, 0.3
+"""Decrement at which a search on some of the rounds is done, and how far apart its ends are that are followed."""
+
 APART = 1e-3
 """Two minima are different if the scores of typical arms differ by more than this between them."""
 
@@ -82,15 +85,22 @@ def minima(objective: Objective, *, tolerance: float = TOLERANCE) -> list[Minimu
     """The minima that searches from several starts end in, the best first; each once."""
     spread = objective.spread(full=False)
     size = np.sqrt(np.maximum(np.diag(spread), 1e-300))
-    found = [descend(objective, np.zeros(objective.n_features), tolerance=tolerance)]
+    first = descend(objective, np.zeros(objective.n_features), tolerance=tolerance)
     random = np.random.default_rng(0).normal(size=(STARTS, objective.n_features)) / size
     random *= REACH / np.sqrt(objective.n_features)
-    found += [descend(objective, start, tolerance=tolerance) for start in (-found[0].at.theta, *random)]
-    found.sort(key=lambda one: one.at.value)
+    # Where they lead is found on some of the rounds, and only what is not the same there is followed on all.
+    sketch = objective.sketch() or objective
+    starts = [descend(sketch, start, tolerance=SKETCHED) for start in (first.at.theta, -first.at.theta, *random)]
+    others = _distinct(starts, size, ROUGHLY)
+    found = [first, *(descend(objective, one.at.theta, tolerance=tolerance) for one in others if one is not starts[0])]
+    return _distinct(sorted(found, key=lambda one: one.at.value), size, APART)
+
+
+def _distinct(found: list[Minimum], size: Vector, apart: float) -> list[Minimum]:
+    """Each minimum once: those that are further apart than so much of a score; `size` is that of features."""
     kept: list[Minimum] = []
     for one in found:
-        far = [float(np.abs((one.at.theta - other.at.theta) * size).max()) > APART for other in kept]
-        if all(far):
+        if all(float(np.abs((one.at.theta - other.at.theta) * size).max()) > apart for other in kept):
             kept.append(one)
     return kept
 

@@ -13,7 +13,7 @@ from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log
 
 SEARCHED = 60
-"""Halvings of the interval in which the rate of draws lies: all digits of a double."""
+"""Halvings of the interval in which the logarithm of the rate of draws lies: all digits of a double."""
 
 
 def sample_offers(log: BanditLog, n: int, *, seed: int = 0, weights: ArrayLike | None = None) -> BanditLog:
@@ -74,26 +74,31 @@ def _evenly(log: BanditLog, size: int, rng: np.random.Generator) -> tuple[Index,
 
 
 def _by_weight(log: BanditLog, size: int, weights: ArrayLike, rng: np.random.Generator) -> tuple[Index, Vector]:
-    """The same by weight: a Poisson number of draws with replacement makes arms independent of each other."""
+    """The same by weight: every arm is kept or not, independently of the others."""
     given, by_arm = _as_weights(log, weights)
-    parts, chances = [], []
-    known: tuple[Vector, Vector] | None = None
-    for t, (first, stop) in enumerate(zip(log.offsets[:-1].tolist(), log.offsets[1:].tolist(), strict=True)):
-        if known is None or not by_arm:
-            shares = given if by_arm else given[first:stop]
-            known = _rates(shares, min(size - 1, np.count_nonzero(shares))), np.cumsum(shares / shares.sum())
-        rates, ends = known
-        total = float(rates.sum())
-        draws = np.searchsorted(ends, rng.random(rng.poisson(total)) * ends[-1], side="right")
-        kept = np.unique(np.append(draws, log.chosen[t]))
-        parts.append(first + kept)
-        chances.append(-np.expm1(-rates[kept]))
-    found = np.concatenate(chances)
-    if not found.all():
-        row = int(np.concatenate(parts)[np.flatnonzero(found == 0)[0]])
-        t = int(np.searchsorted(log.offsets, row, side="right")) - 1
+    if by_arm:
+        rows, chances = _by_arm(log, _rates(given, np.array([0, len(given)]), size - 1), rng)
+    else:
+        all_chances = -np.expm1(-_rates(given, log.offsets, size - 1))
+        kept = rng.random(len(given)) < all_chances
+        kept[log.chosen_rows] = True
+        rows = np.flatnonzero(kept)
+        chances = all_chances[rows]
+    if not chances.all():
+        t = int(np.searchsorted(log.offsets, rows[np.flatnonzero(chances == 0)[0]], side="right")) - 1
         raise InputError(f"the pick of round {t} has weight 0: an arm that may be picked must be kept now and then")
-    return np.concatenate(parts), found
+    return rows, chances
+
+
+def _by_arm(log: BanditLog, rates: Vector, rng: np.random.Generator) -> tuple[Index, Vector]:
+    """Rows of a catalogue that every round offers: a Poisson number of draws with replacement, so none is looked at."""
+    ends = np.cumsum(rates)
+    parts = []
+    for first, pick in zip(log.offsets[:-1].tolist(), log.chosen.tolist(), strict=True):
+        draws = np.searchsorted(ends, rng.random(rng.poisson(ends[-1])) * ends[-1], side="right")
+        parts.append(first + np.unique(np.append(draws, pick)))
+    rows = np.concatenate(parts)
+    return rows, -np.expm1(-rates[rows % len(rates)])
 
 
 def _as_weights(log: BanditLog, weights: ArrayLike) -> tuple[Vector, bool]:
@@ -110,14 +115,17 @@ def _as_weights(log: BanditLog, weights: ArrayLike) -> tuple[Vector, bool]:
     return values, by_arm
 
 
-def _rates(weights: Vector, wanted: float) -> Vector:
-    """Expected draws of each arm, in proportion to the weights, so that about `wanted` are drawn once or more."""
-    shares = weights / weights.sum()
-    low, high = 0.0, 1.0
-    while -np.expm1(-high * shares).sum() < wanted * (1 - 1e-9) and high < 1e12:
-        high *= 2.0
+def _rates(weights: Vector, offsets: Index, wanted: int) -> Vector:
+    """Draws of each arm to expect, in proportion to the weights: `wanted` arms of a round are then drawn, or all are."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    totals = np.add.reduceat(weights, starts)
+    if not totals.all():
+        raise InputError(f"all weights of round {int(np.flatnonzero(totals == 0)[0])} are 0: give some arm more")
+    shares = weights / np.repeat(totals, sizes)
+    most = np.minimum(wanted, np.add.reduceat(weights > 0, starts, dtype=np.int64) * (1 - 1e-6))
+    low, high = np.full(len(starts), -10.0), np.full(len(starts), 40.0)
     for _ in range(SEARCHED):
         middle = 0.5 * (low + high)
-        enough = -np.expm1(-middle * shares).sum() >= wanted
-        low, high = (low, middle) if enough else (middle, high)
-    return np.asarray(high * shares)
+        found = np.add.reduceat(-np.expm1(-np.repeat(np.exp(middle), sizes) * shares), starts)
+        high, low = np.where(found >= most, middle, high), np.where(found >= most, low, middle)
+    return np.asarray(np.repeat(np.exp(high), sizes) * shares)

@@ -99,14 +99,12 @@ class Mask:
         if self.hide:
             features = self._hidden(left, np.random.default_rng(hidden))
             complete = ~np.logical_or.reduceat(np.isnan(features).any(axis=1), left.offsets[:-1])
-            if not complete.any():
-                raise InputError("every round has a hidden feature: hide a smaller share of the rows")
             left = left[complete]
-        if self.keep_offers is not None:
+        if self.keep_offers is not None and left.n_rounds:
             weights = None if self.favour is None else np.exp(_scores(left, self.favour, "favour"))
             draw = int(np.random.default_rng(kept).integers(2**31))
             left = sample_offers(left, self.keep_offers, seed=draw, weights=weights)
-        if self.groups is not None:
+        if self.groups is not None and left.n_rounds:
             left = self._grouped(left, np.random.default_rng(at))
         return Masked(
             log=left,

@@ -21,9 +21,7 @@ def as_confusion(confusion: ArrayLike) -> Matrix:
     """A square matrix of probabilities whose rows sum to 1."""
     matrix = np.asarray(confusion, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
-        raise InputError(
-            f"confusion has shape {matrix.shape}: pass one row per arm that was picked, one column per signal"
-        )
+        raise InputError(f"confusion has shape {matrix.shape}: pass a row per pick, a column per signal")
     if not (matrix >= 0).all() or not np.allclose(matrix.sum(axis=1), 1.0, rtol=0, atol=1e-9):
         raise InputError("confusion must hold probabilities: each row, of one arm that was picked, sums to 1")
     return matrix
@@ -104,7 +102,7 @@ def signal_regret_bound(
     --------
     >>> args = (10**7, 10**6, 20, 50, 0.05, 0.1)
     >>> round(signal_regret_bound(*args, np.eye(50)), 4), round(signal_regret_bound(*args, group_confusion(50, 25)), 4)
-    (0.0265, 0.0534)
+    (0.0265, 0.054)
     """
     matrix = as_confusion(confusion)
     if len(matrix) != as_count(n_arms, "n_arms"):
