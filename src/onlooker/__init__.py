@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog as BanditLog
     from onlooker.logs.missing import draw_missing as draw_missing
     from onlooker.logs.missing import drop_missing as drop_missing
+    from onlooker.logs.offers import assume_offers as assume_offers
+    from onlooker.logs.offers import draw_offers as draw_offers
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
     from onlooker.logs.sampling import sample_offers as sample_offers
     from onlooker.observers import IBCB as IBCB
@@ -96,6 +98,7 @@ _HOMES = {
     "logs.gaps": ("fill_gaps",),
     "logs.log": ("BanditLog",),
     "logs.missing": ("draw_missing", "drop_missing"),
+    "logs.offers": ("assume_offers", "draw_offers"),
     "logs.policy": ("LinearPolicy",),
     "logs.sampling": ("sample_offers",),
     "observers": (

@@ -116,7 +116,7 @@ def _as_weights(log: BanditLog, weights: ArrayLike) -> tuple[Vector, bool]:
 
 
 def _rates(weights: Vector, offsets: Index, wanted: int) -> Vector:
-    """Draws of each arm to expect, in proportion to the weights: `wanted` arms of a round are then drawn, or all are."""
+    """Draws of each arm to expect, in proportion to the weights: `wanted` arms of a round are then drawn, or all."""
     starts, sizes = offsets[:-1], np.diff(offsets)
     totals = np.add.reduceat(weights, starts)
     if not totals.all():
