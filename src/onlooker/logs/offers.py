@@ -5,6 +5,7 @@ What was picked often may have been liked, or simply have been on offer often: p
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -25,9 +26,9 @@ PIECE = 1 << 22
 
 NO_OFFERS = (
     "if the log holds picks without what else was on offer: an arm that is picked often may be liked, or be on offer "
-    "often, and picks alone cannot distinguish the two. Say what was on offer with assume_offers: `availability` (which "
-    "arms were there in each round), `instrument` (what availability depends on and preference does not, as the shop or "
-    "the day), or catalogue=True (every arm was always on offer)"
+    "often, and picks alone cannot distinguish the two. Say what was on offer with assume_offers: `availability` (what "
+    "was there in each round), `instrument` (what availability depends on and preference does not, as the shop or the "
+    "day), or catalogue=True (every arm was always on offer)"
 )
 """Why picks alone are refused, and the ways out."""
 
@@ -123,7 +124,10 @@ def draw_offers(
         for _ in range(4):
             mask = _drawn_mask(np.broadcast_to(chances, (len(picks), len(ids))), picks, table @ theta, rng)
             log = _offered(mask, picks, table, ids, feature_names)
-            theta = fit(log)
+            with warnings.catch_warnings():
+                # What there is to say is said of the fits to what is drawn.
+                warnings.simplefilter("ignore")
+                theta = fit(log)
         found.append(log)
     return found
 
