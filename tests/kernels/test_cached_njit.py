@@ -97,6 +97,15 @@ def test_another_key_or_source_under_the_same_name_is_not_taken(tmp_path, monkey
     assert KernelFiles(tmp_path / "f", "edited").load("key") is None
 
 
+def test_a_file_that_names_what_is_gone_is_not_taken(tmp_path, monkeypatch):
+    files = KernelFiles(tmp_path / "f", "source")
+    monkeypatch.setattr(module, "Gone", type("Gone", (), {"__module__": module.__name__}), raising=False)
+    files.save("key", module.Gone)
+    assert files.load("key") is module.Gone
+    monkeypatch.delattr(module, "Gone")
+    assert files.load("key") is None
+
+
 def test_an_edit_of_any_kernel_counts(folder, monkeypatch):
     (folder / "a.py").write_text("1")
     (folder / "b.py").write_text("2")

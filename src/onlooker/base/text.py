@@ -148,3 +148,16 @@ def text_table(rows: Sequence[Sequence[str]], layout: str, *, rule: bool = False
         ).rstrip()
         for row in ruled
     ]
+
+
+def some_of(names: Sequence[object]) -> str:
+    """The first few; one that is left out would take no more room than saying so.
+
+    Examples
+    --------
+    >>> some_of(["a", "b"]), some_of(range(9))
+    ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
+    """
+    few = 5 if len(names) > 6 else 6
+    more = f" and {len(names) - few:,} more" if len(names) > few else ""
+    return ", ".join(map(repr, names[:few])) + more

@@ -272,7 +272,7 @@ def _parsed(text: str) -> str | Exploration:
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
-    from onlooker.report.plots.tracking import tracking_charts
+    from onlooker.report.tracking_page import tracking_charts
 
     charts = tracking_charts(observer)
     if charts:

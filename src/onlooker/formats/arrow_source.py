@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
-from onlooker.formats.format import TABLE, named
-from onlooker.formats.long import plain_text
+from onlooker.formats.format import TABLE, named, plain_text
 from onlooker.logs.columns import Columns
 
 
@@ -53,30 +52,15 @@ class ArrowSource:
 
     def kept(self) -> ArrowSource:
         """The same, held in memory, so that it can be read again."""
-        import pyarrow as pa
-
-        held, batches = 0, []
-        for batch in self._batches(self.names):
-            held += batch.nbytes
-            check_memory(held)
-            batches.append(batch)
-        return ArrowSource(pa.Table.from_batches(batches, self._schema))
+        return ArrowSource(gathered(self._batches(self.names), self._schema))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_reader": None}
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
-        import pyarrow as pa
-
         names = columns.needed or self.names
-        held, batches = 0, []
-        for batch in self._batches(names):
-            held += batch.nbytes
-            # Once as columns and once as rows.
-            check_memory(held)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, pa.schema([self._schema.field(name) for name in names]))
+        return gathered(self._batches(names), [self._schema.field(name) for name in names])
 
     @property
     def again(self) -> bool:
@@ -115,6 +99,19 @@ class ArrowSource:
                 batch = decoded(batch.select(list(names)))
                 batch = batch.cast(plain_text(batch.schema))
             yield batch
+
+
+def gathered(batches: Iterable[Any], fields: Iterable[Any]) -> Any:
+    """Record batches of these fields as a table, as long as they fit into memory."""
+    import pyarrow as pa
+
+    held, kept = 0, []
+    for batch in batches:
+        held += batch.nbytes
+        # Once as columns and once as rows.
+        check_memory(held)
+        kept.append(batch)
+    return pa.Table.from_batches(kept, pa.schema(fields))
 
 
 def decoded_schema(schema: Any) -> Any:

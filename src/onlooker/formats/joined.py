@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.text import shown
-from onlooker.formats.format import named
-from onlooker.formats.long import Source
+from onlooker.formats.format import Source, named
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns
 from onlooker.logs.encoding import is_number, is_text

@@ -1,177 +1,21 @@
-"""Long tables, one row per offered arm: what the formats that hold one have in common."""
+"""Logs as long tables, one row per offered arm, for the formats that write them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.text import one_line
 from onlooker.base.types import Ids
-from onlooker.formats.format import Format, Scanned, named
-from onlooker.formats.text_lines import LogFile
 from onlooker.logs import ragged
-from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, Columns, is_outcome, understood
-from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
+from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, is_outcome
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.long_tables import known_picks
-from onlooker.logs.round_table import Rounds
 
 ROUND, ARM, CHOSEN = "round", "arm", "chosen"
 """What the columns are called unless the caller names others."""
-
-
-class Source(Protocol):
-    """Anything that holds a long table and yields it as Arrow batches: a file, or a table of another library."""
-
-    names: list[str]
-    """Its columns."""
-    text_ids: bool
-    """Whether ids come as text that may stand for whole numbers."""
-
-    @property
-    def path(self) -> Path | str:
-        """Where it is, or what messages call it."""
-
-    def table(self, columns: Columns) -> Any:
-        """The columns that are needed, or all where features are not named, as an Arrow table."""
-
-    def schema(self, columns: Columns) -> Any:
-        """Names and types that `batches` would give; an error where those cannot be had more than once."""
-
-    def batches(self, columns: Columns, names: Sequence[str], rows: int) -> Iterator[Any]:
-        """Some columns as Arrow record batches, of about as many rows where the format allows."""
-
-
-def long_format(
-    *,
-    name: str,
-    suffixes: tuple[str, ...],
-    source: Callable[[LogFile], Source] | None,
-    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None,
-    guessed: Callable[[LogFile], list[str]] | None = None,
-) -> Format:
-    """The format of files that `source` opens and `write_parts` writes; without `source`, of sources themselves."""
-
-    def opened(file: Any) -> Source:
-        from onlooker.formats.joined import Joined, LogFiles, Partitioned
-
-        if source is None:
-            return cast("Source", file)
-        if isinstance(file, LogFiles):
-            found_all = []
-            for one in file:
-                with named(one.path, "read"):
-                    found_all.append(opened(one))
-            return Joined(found_all, file.path)
-        with file:
-            found = cast("Source", file.once(source))
-        return Partitioned(found, file.partitions) if file.partitions else found
-
-    def shape_of(file: Any) -> str | None:
-        from onlooker.formats.shaped import shape_in_words
-
-        return shape_in_words(opened(file))
-
-    def wanted(options: dict[str, Any]) -> Columns:
-        columns = Columns(**options)
-        if columns.decimal is not None and guessed is None:
-            raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
-        return columns
-
-    def parts(file: Any, options: dict[str, Any]) -> LogArrays:
-        from onlooker.formats.shaped import columns_of, shaped
-
-        columns = wanted(options)
-        found = shaped(opened(file), columns)
-        columns = with_arm(found.names, columns_of(found, columns))
-        columns.check(found.names)
-        table = found.table(columns)
-        check_text(table)
-        return parts_of_table(table, columns, encoding_of(table, columns))
-
-    def rounds(file: Any, options: dict[str, Any]) -> Rounds | None:
-        """The log of a table of one row per round; None where rows are offered arms."""
-        from onlooker.formats.round_tables import read_rounds
-
-        columns = wanted(options)
-        return read_rounds(opened(file), columns) if columns.per_round else None
-
-    def read(file: Any, **options: Any) -> BanditLog:
-        found = rounds(file, options)
-        return BanditLog.from_parts(parts(file, options)) if found is None else found.log
-
-    def read_by(file: Any, **options: Any) -> dict[str, BanditLog]:
-        several = rounds(file, options)
-        if several is not None:
-            assert several.by is not None
-            return several.log.split(several.by)
-        found = parts(file, options)
-        assert found.by is not None
-        return BanditLog.from_parts(found).split(found.by)
-
-    def scan(files: Sequence[Any], *, batch_rows: int, **options: Any) -> Scanned:
-        from onlooker.formats.long_scan import LongScan
-        from onlooker.formats.round_tables import RoundScan
-        from onlooker.formats.shaped import columns_of, shaped_files
-
-        columns, sources = wanted(options), []
-        for file in files:
-            with named(file.path, "read"):
-                sources.append(opened(file))
-        if columns.per_round:
-            return RoundScan(sources, columns, batch_rows)
-        sources = shaped_files(sources, columns)
-        return LongScan(sources, columns_of(sources[0], columns), batch_rows)
-
-    return Format(
-        name=name,
-        suffixes=suffixes,
-        recognises=lambda _: True,
-        read=read,
-        options=Columns,
-        write=None if write_parts is None else lambda log, file: write_parts([log], file),
-        read_by=read_by,
-        scan=scan,
-        write_parts=write_parts,
-        columns=lambda file: opened(file).names,
-        source=opened,
-        guessed=guessed,
-        shape=shape_of,
-    )
-
-
-def with_arm(names: Sequence[str], columns: Columns) -> Columns:
-    """Take the column `arm` for the arms' ids where there is one and no other is named."""
-    columns = understood(names, columns)
-    return replace(columns, arm=ARM) if columns.arm is None and ARM in names else columns
-
-
-def check_text(table: Any) -> None:
-    """Refuse text that is not UTF-8, which Arrow passes on."""
-    import pyarrow as pa
-
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            try:
-                column.validate(full=True)
-            except pa.ArrowInvalid as error:
-                raise InputError(
-                    f"column {name!r} is not text in UTF-8 ({one_line(error)}): save it as UTF-8"
-                ) from error
-
-
-def plain_text(schema: Any) -> Any:
-    """The same schema with plain text for views of it, which little can be done with."""
-    import pyarrow as pa
-
-    views = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-    return pa.schema([field.with_type(views.get(field.type, field.type)) for field in schema], schema.metadata)
 
 
 def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from onlooker.base.memory_limit import check_memory
-from onlooker.formats import long
 from onlooker.formats.arrow_size import check_arrow
-from onlooker.formats.arrow_source import decoded, decoded_schema
-from onlooker.formats.format import arrow_errors
+from onlooker.formats.arrow_source import decoded, decoded_schema, gathered
+from onlooker.formats.format import arrow_errors, long_format, plain_text
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns
 
@@ -24,21 +22,13 @@ class ArrowFile:
         self.path, self._file = file.path, file
         file.once(check_arrow)
         with self._opened(None) as reader:
-            self._schema = long.plain_text(decoded_schema(reader.schema))
+            self._schema = plain_text(decoded_schema(reader.schema))
         self.names: list[str] = self._schema.names
 
     def table(self, columns: Columns) -> Any:
         """The columns that are needed, as an Arrow table."""
-        import pyarrow as pa
-
         names = columns.needed or self.names
-        held, batches = 0, []
-        for batch in self._batches(names):
-            held += batch.nbytes
-            # Once as columns and once as rows.
-            check_memory(held)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, pa.schema([self._schema.field(name) for name in names]))
+        return gathered(self._batches(names), [self._schema.field(name) for name in names])
 
     def schema(self, _columns: Columns) -> Any:
         """Names and types, as the file declares them."""
@@ -58,7 +48,7 @@ class ArrowFile:
                     # Arrow's reader takes offsets and lengths as the file has them.
                     batch.validate(full=True)
                     batch = decoded(batch.select(list(names)))
-                    batch = batch.cast(long.plain_text(batch.schema))
+                    batch = batch.cast(plain_text(batch.schema))
                 yield batch
 
     @contextmanager
@@ -71,4 +61,4 @@ class ArrowFile:
             yield pa.ipc.open_file(native, options=options)
 
 
-FORMAT = long.long_format(name="long Arrow", suffixes=(".feather", ".arrow", ".ipc"), source=ArrowFile)
+FORMAT = long_format(name="long Arrow", suffixes=(".feather", ".arrow", ".ipc"), source=ArrowFile)

@@ -24,6 +24,7 @@ from onlooker.formats.csv_text import (
     stray,
     without_blanks,
 )
+from onlooker.formats.format import long_format
 from onlooker.formats.text_lines import HEAD, LogFile
 from onlooker.logs.columns import Columns, is_outcome
 from onlooker.logs.encoding import is_number, place
@@ -363,7 +364,7 @@ def _guessed(file: LogFile) -> list[str]:
     return file.once(CsvSource).guessed
 
 
-_long_csv = partial(long.long_format, name="long CSV", source=CsvSource, guessed=_guessed)
+_long_csv = partial(long_format, name="long CSV", source=CsvSource, guessed=_guessed)
 FORMAT = _long_csv(suffixes=(".csv",), write_parts=write_parts)
 GZIPPED = _long_csv(suffixes=(".csv.gz",), write_parts=partial(write_parts, compress=True))
 TABBED = _long_csv(suffixes=(".tsv", ".tsv.gz"))

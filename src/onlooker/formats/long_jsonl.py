@@ -15,6 +15,7 @@ from onlooker.base.json_input import NestedLines, parsed
 from onlooker.base.memory_limit import limit_in_force
 from onlooker.base.text import one_line
 from onlooker.formats import long
+from onlooker.formats.format import long_format
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns
 from onlooker.logs.doubtful import is_id_name
@@ -273,8 +274,8 @@ def _quoted(column: Any) -> Any:
 
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
-FORMAT = long.long_format(name="long JSONL", suffixes=SUFFIXES, source=JsonlSource, write_parts=write_parts)
-GZIPPED = long.long_format(
+FORMAT = long_format(name="long JSONL", suffixes=SUFFIXES, source=JsonlSource, write_parts=write_parts)
+GZIPPED = long_format(
     name="long JSONL",
     suffixes=tuple(f"{suffix}.gz" for suffix in SUFFIXES),
     source=JsonlSource,

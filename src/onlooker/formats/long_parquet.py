@@ -7,8 +7,7 @@ from typing import Any, BinaryIO
 
 from onlooker.base.memory_limit import check_memory
 from onlooker.formats import long
-from onlooker.formats.format import arrow_errors
-from onlooker.formats.nested_lists import open_parquet
+from onlooker.formats.format import arrow_errors, long_format, plain_text
 from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns, feature_columns, time_columns
@@ -28,7 +27,7 @@ class ParquetSource:
         self.path = file.path
         with arrow_errors("Parquet"):
             self._footer = file.once(Footer)
-        self._schema = long.plain_text(self._footer.schema)
+        self._schema = plain_text(self._footer.schema)
         self.names: list[str] = self._schema.names
         self._checked: set[tuple[str | int, ...]] = set()
 
@@ -42,13 +41,13 @@ class ParquetSource:
         check_memory(2 * 8 * self._footer.metadata.num_rows * len(wanted) + text_entries(self._footer, plain))
         times = [name for name in time_columns(self._schema, columns) if name not in wanted]
         check_size(self._footer, [*wanted, *times])
-        with arrow_errors("Parquet"), open_parquet(self._footer) as file:
+        with arrow_errors("Parquet"), self._footer.opened() as file:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
                 table = file.read(columns=[*keys, *times])
-                tell_times(table.cast(long.plain_text(table.schema)), columns)
+                tell_times(table.cast(plain_text(table.schema)), columns)
             table = file.read(columns=wanted)
-            return table.cast(long.plain_text(table.schema))
+            return table.cast(plain_text(table.schema))
 
     def schema(self, _columns: Columns) -> Any:
         """Names and types, as the file declares them."""
@@ -59,11 +58,11 @@ class ParquetSource:
         if (*names, rows) not in self._checked:
             check_size(self._footer, names, rows)
             self._checked.add((*names, rows))
-        with arrow_errors("Parquet"), open_parquet(self._footer, streamed=True) as file:
+        with arrow_errors("Parquet"), self._footer.opened(streamed=True) as file:
             # Group by group: asked for all at once, Arrow keeps those that are done with.
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=list(names)):
-                    yield batch.cast(long.plain_text(batch.schema))
+                    yield batch.cast(plain_text(batch.schema))
 
 
 def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
@@ -83,6 +82,4 @@ def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
             writer.close()
 
 
-FORMAT = long.long_format(
-    name="long Parquet", suffixes=(".parquet", ".pq"), source=ParquetSource, write_parts=write_parts
-)
+FORMAT = long_format(name="long Parquet", suffixes=(".parquet", ".pq"), source=ParquetSource, write_parts=write_parts)

@@ -10,8 +10,7 @@ from typing import Any
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
-from onlooker.formats.format import named
-from onlooker.formats.long import Source, check_text, with_arm
+from onlooker.formats.format import Source, check_text, named, with_arm
 from onlooker.formats.long_csv import IdKind
 from onlooker.logs.categories import Categories, Encoding, Growing, as_categories
 from onlooker.logs.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns

@@ -1,4 +1,4 @@
-"""A nested Parquet file: one row per round, its columns found and checked, read whole or in batches."""
+"""A nested Parquet file: one row per round, recognised, its columns found and checked, read whole or in batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Ids
 from onlooker.formats import nested_lists as lists
 from onlooker.formats.format import arrow_errors
-from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, assemble, open_parquet
+from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, assemble
 from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
-from onlooker.logs.columns import check_columns, check_once
+from onlooker.logs.categories import Encoded, Encoding
+from onlooker.logs.columns import check_columns, check_once, is_list
+from onlooker.logs.layouts import columns as columns_of
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import as_times
 
@@ -49,6 +51,12 @@ def names_and_categories(metadata: dict[bytes, bytes]) -> tuple[list[str] | None
     if not (names is None or isinstance(names, list)) or not (categories is None or lists):
         raise InputError("has damaged metadata under 'onlooker': write it again")
     return names, categories
+
+
+def recognises(file: LogFile) -> bool:
+    """Whether the Parquet file has a column of lists of lists."""
+    with arrow_errors("Parquet"):
+        return any(is_list(kind) and is_list(kind.value_type) for kind in file.once(Footer).schema.types)
 
 
 class NestedFile:
@@ -112,7 +120,7 @@ class NestedFile:
         """The rounds in parts of about `batch_rows` offered arms."""
         first = 0
         self.check(1)
-        with arrow_errors("Parquet"), open_parquet(self._footer, streamed=True) as file:
+        with arrow_errors("Parquet"), self._footer.opened(streamed=True) as file:
             size = max(1, int(batch_rows / self._arms_a_round(file)))
             self.check(size)
             # Group by group: asked for all at once, Arrow keeps those that are done with.
@@ -145,7 +153,7 @@ class NestedFile:
 
     def read_groups(self, groups: range) -> Rounds:
         """Read some row groups; threads may read side by side."""
-        with arrow_errors("Parquet"), open_parquet(self._footer) as file:
+        with arrow_errors("Parquet"), self._footer.opened() as file:
             table = file.read_row_groups(list(groups), columns=self.columns.names, use_threads=False)
         first = int(self._firsts[groups.start])
         return self._timed(Rounds.of_table(table, self.columns, first), first)
@@ -165,3 +173,44 @@ class NestedFile:
             return 1.0
         rows, _ = lists.feature_rows(head.column(0), self.columns.arms, 0)
         return max(1.0, float(sum(self.values) / max(1, rows.shape[1]) / self.metadata.num_rows))
+
+
+def read(file: LogFile, **options: Any) -> BanditLog:
+    """Read one row per round: `arms` a list (one entry an arm) of lists (one entry a feature), `chosen` a position.
+
+    `round` and `arm` name the columns of ids; those called `round` and `arm_ids` are taken where there are any.
+    """
+    columns = NestedColumns(**options)
+    log, _ = NestedFile(file, columns).read()
+    return log if columns.like is None else aligned(log, columns.like)
+
+
+def read_by(file: LogFile, **options: Any) -> dict[str, BanditLog]:
+    """Read the logs that column `by` tells apart."""
+    columns = NestedColumns(**options)
+    log, values = NestedFile(file, columns).read()
+    assert values is not None
+    return (log if columns.like is None else aligned(log, columns.like)).split(values)
+
+
+def aligned(log: BanditLog, like: Encoded) -> BanditLog:
+    """The same log with the features that `like` has, in its order; categories are those of `like`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log = BanditLog(np.array([[1.0, 2.0]]), [0, 1], [0], feature_names=["a", "b"])
+    >>> aligned(log, BanditLog(np.array([[0.0]]), [0, 1], [0], feature_names=["b"])).features
+    array([[2.]])
+    """
+    wanted = Encoding.of(like).feature_names
+    if log.feature_names is None:
+        raise InputError("names no features, so they cannot be put in order: leave `like` out")
+    absent = [name for name in wanted if name not in log.feature_names]
+    if absent:
+        raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
+    where = {name: j for j, name in enumerate(log.feature_names)}
+    features = log.features
+    if wanted != log.feature_names:
+        features = columns_of(features, np.array([where[name] for name in wanted], dtype=np.int64))
+    return log.with_features(features, wanted, like.categories)

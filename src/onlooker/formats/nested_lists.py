@@ -5,8 +5,7 @@ Parquet's nesting levels take more memory than the values that they arrange, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +17,8 @@ from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.parquet_size import Footer
 from onlooker.logs.categories import Encoded
-from onlooker.logs.columns import check_plain
+from onlooker.logs.columns import check_plain, is_list
 from onlooker.logs.encoding import is_number
-
-
-def is_list(type: Any) -> bool:
-    """Whether an Arrow type is a list, of any of the three kinds."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(type) or pa.types.is_large_list(type) or pa.types.is_fixed_size_list(type))
 
 
 def feature_type(type: Any, name: str) -> np.dtype[Any]:
@@ -166,10 +158,6 @@ def _arm(row: int, sizes: Index, first: int) -> str:
     return f"{round_place(first + t)}, arm {row - (ends[t] - sizes[t])}"
 
 
-_BUFFER = 1 << 20
-"""Bytes that are read from a streamed file at a time, of every column."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class NestedColumns:
     """Which columns of a nested table mean what."""
@@ -257,19 +245,9 @@ class RowGroups:
 
     def read(self, i: int) -> Rounds:
         """Read row group `i`; threads may read side by side."""
-        with open_parquet(self._footer) as file:
+        with self._footer.opened() as file:
             table = file.read_row_group(i, columns=self._columns.names, use_threads=False)
         return Rounds.of_table(table, self._columns, self._first_round[i])
-
-
-@contextmanager
-def open_parquet(footer: Footer, *, streamed: bool = False) -> Iterator[Any]:
-    """A Parquet file whose footer is known; with `streamed` a large row group is not read at once."""
-    import pyarrow.parquet as pq
-
-    options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False} if streamed else {}
-    with footer.file.native() as native, pq.ParquetFile(native, metadata=footer.metadata, **options) as file:
-        yield file
 
 
 def assemble(groups: RowGroups, n_values: int, dtype: np.dtype[Any]) -> Rounds:

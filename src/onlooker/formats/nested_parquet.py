@@ -17,42 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
-from onlooker.formats import nested_lists as lists
-from onlooker.formats.format import Format, Stretch, arrow_errors, named
+from onlooker.formats.format import Format, Stretch, named
 from onlooker.formats.long import id_array
-from onlooker.formats.nested_file import NestedFile, metadata_of
+from onlooker.formats.nested_file import NestedFile, aligned, metadata_of, read, read_by, recognises
 from onlooker.formats.nested_lists import NestedColumns, Rounds
-from onlooker.formats.parquet_size import Footer
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs import ragged
-from onlooker.logs.categories import Encoded, Encoding
-from onlooker.logs.layouts import Layout, columns
+from onlooker.logs.categories import Encoded
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import check_one_kind
-
-
-def aligned(log: BanditLog, like: Encoded) -> BanditLog:
-    """The same log with the features that `like` has, in its order; categories are those of `like`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log = BanditLog(np.array([[1.0, 2.0]]), [0, 1], [0], feature_names=["a", "b"])
-    >>> aligned(log, BanditLog(np.array([[0.0]]), [0, 1], [0], feature_names=["b"])).features
-    array([[2.]])
-    """
-    wanted = Encoding.of(like).feature_names
-    if log.feature_names is None:
-        raise InputError("names no features, so they cannot be put in order: leave `like` out")
-    absent = [name for name in wanted if name not in log.feature_names]
-    if absent:
-        raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
-    where = {name: j for j, name in enumerate(log.feature_names)}
-    features = log.features
-    if wanted != log.feature_names:
-        features = columns(features, np.array([where[name] for name in wanted], dtype=np.int64))
-    return log.with_features(features, wanted, like.categories)
-
 
 _SMALL_GROUP = 1 << 20
 """Row groups of so many feature values, twice what `write_log` makes them, are read whole however small the batch."""
@@ -131,30 +105,6 @@ def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDAr
 
 _GROUP_VALUES = 1 << 19
 """Feature values in a row group, 2 MB as float32: larger ones read no faster, and several are in hand at once."""
-
-
-def recognises(file: LogFile) -> bool:
-    """Whether the Parquet file has a column of lists of lists."""
-    with arrow_errors("Parquet"):
-        return any(lists.is_list(kind) and lists.is_list(kind.value_type) for kind in file.once(Footer).schema.types)
-
-
-def read(file: LogFile, **options: Any) -> BanditLog:
-    """Read one row per round: `arms` a list (one entry an arm) of lists (one entry a feature), `chosen` a position.
-
-    `round` and `arm` name the columns of ids; those called `round` and `arm_ids` are taken where there are any.
-    """
-    columns = NestedColumns(**options)
-    log, _ = NestedFile(file, columns).read()
-    return log if columns.like is None else aligned(log, columns.like)
-
-
-def read_by(file: LogFile, **options: Any) -> dict[str, BanditLog]:
-    """Read the logs that column `by` tells apart."""
-    columns = NestedColumns(**options)
-    log, values = NestedFile(file, columns).read()
-    assert values is not None
-    return (log if columns.like is None else aligned(log, columns.like)).split(values)
 
 
 def scan(files: Sequence[LogFile], *, batch_rows: int, **options: Any) -> NestedScan:

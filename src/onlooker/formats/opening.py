@@ -15,14 +15,13 @@ import numpy as np
 from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import as_bytes, check_held, check_resident, memory_limited
-from onlooker.base.text import shown
-from onlooker.formats.format import TABLE, Format, named
+from onlooker.base.text import shown, some_of
+from onlooker.formats.format import TABLE, Format, long_format, named
 from onlooker.formats.joined import Chained, LogFiles
-from onlooker.formats.long import long_format
 from onlooker.formats.open_bandit import ITEMS
 from onlooker.formats.places import Place, files_of_folder, find_place
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
-from onlooker.formats.round_tables import assumed_rounds, item_columns, some_of
+from onlooker.formats.round_tables import assumed_rounds, item_columns
 from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
@@ -30,8 +29,8 @@ from onlooker.logs.categories import Encoding, products_of
 from onlooker.logs.columns import Columns, is_outcome
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import known_in_part
+from onlooker.logs.ragged import in_slate
 from onlooker.logs.slates import ASSUMED as SLATES
-from onlooker.logs.slates import in_slate
 
 Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
 from typing import Any, BinaryIO
@@ -16,6 +17,8 @@ from onlooker.formats.text_lines import RATIO, LogFile
 
 _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
 _DEEPEST = 32
+_BUFFER = 1 << 20
+"""Bytes that are read from a streamed file at a time, of every column."""
 
 Struct = dict[int, Any]
 """Whole numbers, structs, and lists of them by the numbers of their fields; of other values None."""
@@ -123,6 +126,15 @@ class Footer:
         with file.native() as native, pq.ParquetFile(native) as opened:
             self.metadata, self.schema = opened.metadata, opened.schema_arrow
         """As pyarrow has read them: what the file has, and its columns."""
+
+    @contextmanager
+    def opened(self, *, streamed: bool = False) -> Iterator[Any]:
+        """The file, to read its columns; with `streamed` a large row group is not read at once."""
+        import pyarrow.parquet as pq
+
+        options: dict[str, Any] = {"buffer_size": _BUFFER, "pre_buffer": False} if streamed else {}
+        with self.file.native() as native, pq.ParquetFile(native, metadata=self.metadata, **options) as file:
+            yield file
 
     def chunks(self, leaves: Sequence[int]) -> list[list[Any]]:
         """What pyarrow knows of some leaves in every row group."""

@@ -21,18 +21,21 @@ from onlooker.base.errors import InputError
 from onlooker.base.text import one_line, redacted, shown
 from onlooker.formats.arrow_source import ArrowSource
 from onlooker.formats.databases import DATABASES, fetch_rows
-from onlooker.formats.format import TABLE, named
-from onlooker.formats.long import Source
-from onlooker.formats.paths import is_pattern, matching, partitions
+from onlooker.formats.format import TABLE, Source, named
 from onlooker.formats.spool import CHUNK, Spool, write_arrow
 from onlooker.formats.stores import STORES, fetch
 from onlooker.formats.text_lines import LogFile
+from onlooker.formats.unchanged import is_pattern, matching
 
 STDIN = "-"
 """What stands for the standard input."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _VW = re.compile(rb"(shared\b[^|]*|[\d.:eE+-]*[ \t]*|\d+ \S+ [01] )\|")
 """The first line of a file of Vowpal Wabbit's, or of Yahoo's R6A."""
+_PARTITION = re.compile(r"([^=/]+)=([^/]*)/")
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+"""What a folder is called that holds the rows without a value."""
+_WHOLE = re.compile(r"-?\d{1,18}")
 _BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"PK\x03\x04": ".npz", b"{": ".jsonl"}
 
 
@@ -194,6 +197,32 @@ def _set_partitions(places: Sequence[Place]) -> None:
     files = [(place.called(file.path), file) for place in places for file in place.files]
     for values, (_, file) in zip(partitions([name for name, _ in files]), files, strict=True):
         file.partitions = values
+
+
+def partitions(names: Sequence[str]) -> list[dict[str, Any]]:
+    """What the folders of every file say of its rows: `year=2024/month=05/` are two columns.
+
+    A column is of whole numbers where all of its values are, else text. One that only some files have is left out.
+
+    Examples
+    --------
+    >>> partitions(["log/year=2024/shop=a/1.csv", "log/year=2025/shop=b%20c/1.csv"])
+    [{'year': 2024, 'shop': 'a'}, {'year': 2025, 'shop': 'b c'}]
+    """
+    found = [{unquote(key): unquote(value) for key, value in _PARTITION.findall(name)} for name in names]
+    keys = [key for key in (found[0] if found else {}) if all(key in one for one in found)]
+    whole = {key for key in keys if all(_is_whole(one[key]) for one in found)}
+    return [{key: _value(one[key], whole=key in whole) for key in keys} for one in found]
+
+
+def _is_whole(text: str) -> bool:
+    return text == _NOTHING or _WHOLE.fullmatch(text) is not None
+
+
+def _value(text: str, *, whole: bool) -> int | str | None:
+    if text == _NOTHING:
+        return None
+    return int(text) if whole else text
 
 
 def _check_no_sql(sql: str | None, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -103,20 +104,19 @@ def _tables(log: BanditLog, values: Vector, *, widen: bool) -> Iterator[Any]:
 def _write_parquet(tables: Iterator[Any], file: BinaryIO) -> None:
     import pyarrow.parquet as pq
 
-    first = next(tables)
-    with pq.ParquetWriter(file, first.schema) as writer:
-        writer.write_table(first)
-        for table in tables:
-            writer.write_table(table)
+    _write(tables, lambda schema: pq.ParquetWriter(file, schema))
 
 
 def _write_csv(tables: Iterator[Any], file: BinaryIO) -> None:
     import pyarrow.csv as pc
 
+    _write(tables, lambda schema: pc.CSVWriter(file, schema))
+
+
+def _write(tables: Iterator[Any], opened: Callable[[Any], Any]) -> None:
     first = next(tables)
-    with pc.CSVWriter(file, first.schema) as writer:
-        writer.write_table(first)
-        for table in tables:
+    with opened(first.schema) as writer:
+        for table in chain([first], tables):
             writer.write_table(table)
 
 

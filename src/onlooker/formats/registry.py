@@ -17,8 +17,7 @@ from onlooker.formats import (
     yahoo_r6a,
 )
 from onlooker.formats.arrow_source import arrow_source
-from onlooker.formats.format import Format, named
-from onlooker.formats.long import Source
+from onlooker.formats.format import Format, Source, named
 
 FORMATS: tuple[Format, ...] = (
     nested_parquet.FORMAT,

@@ -12,9 +12,9 @@ import numpy as np
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
+from onlooker.base.text import some_of
 from onlooker.base.types import Ids
-from onlooker.formats.format import Format, named
-from onlooker.formats.long import Source, check_text
+from onlooker.formats.format import Format, Source, check_text, named
 from onlooker.formats.long_csv import IdKind
 from onlooker.formats.scan import LogScan
 from onlooker.logs.categories import Categories, as_categories
@@ -274,16 +274,3 @@ def assumed_rounds(found: Format, file: Any, columns: Columns, log: BanditLog | 
         for column, levels in (log.categories or {}).items()
     ]
     return lines
-
-
-def some_of(names: Sequence[object]) -> str:
-    """The first few; one that is left out would take no more room than saying so.
-
-    Examples
-    --------
-    >>> some_of(["a", "b"]), some_of(range(9))
-    ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
-    """
-    few = 5 if len(names) > 6 else 6
-    more = f" and {len(names) - few:,} more" if len(names) > few else ""
-    return ", ".join(map(repr, names[:few])) + more

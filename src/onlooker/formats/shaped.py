@@ -8,9 +8,8 @@ from typing import Any
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.formats.arrow_source import ArrowSource
-from onlooker.formats.format import named
+from onlooker.formats.format import Source, named
 from onlooker.formats.joined import Joined
-from onlooker.formats.long import Source
 from onlooker.logs.columns import Columns, check_once
 from onlooker.logs.encoding import is_text, place
 from onlooker.logs.row_shape import RowShape

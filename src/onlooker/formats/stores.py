@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from onlooker.base.errors import InputError
 from onlooker.base.text import by_number, one_line, redacted, without_secrets
-from onlooker.formats.paths import is_hidden, matches
 from onlooker.formats.spool import CHUNK, Spool
+from onlooker.formats.unchanged import is_hidden
 
 STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
 """Schemes of the addresses that `pyarrow.fs` opens."""
@@ -73,6 +74,24 @@ def _listed(system: Any, path: str, where: str) -> list[Any]:
     if not names:
         raise InputError(f"{where}: {'no file matches' if pattern else 'is an empty folder'}: check the address")
     return [files[name] for name in sorted(names, key=by_number)]
+
+
+def matches(names: Iterable[str], pattern: str) -> list[str]:
+    """Those of a store's names that match a pattern; `**` stands for any number of folders.
+
+    Examples
+    --------
+    >>> matches(["b/day1.csv", "b/c/day2.csv"], "b/*.csv"), matches(["b/day1.csv", "b/c/day2.csv"], "b/**/day*.csv")
+    (['b/day1.csv'], ['b/day1.csv', 'b/c/day2.csv'])
+    """
+    pieces = re.split(r"(\*\*/|\*\*|\*|\[[^\]]+\])", pattern)
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*"}
+    parts = [
+        known.get(piece) or (piece if piece[:1] == "[" and number % 2 else re.escape(piece))
+        for number, piece in enumerate(pieces)
+    ]
+    whole = re.compile("".join(parts))
+    return [name for name in names if whole.fullmatch(name)]
 
 
 @contextmanager

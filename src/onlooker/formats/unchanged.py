@@ -1,10 +1,11 @@
-"""Files that must not change while they are read: an answer would mix two versions of the log.
+"""The files of a log, which must not change while they are read: an answer would mix two versions of the log.
 
 A change is noticed by what the system says of a file, and by the content of every part that is read more than once.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import stat
 import time
@@ -18,9 +19,8 @@ from typing import Any, Self
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.text import shown
+from onlooker.base.text import by_number, shown
 from onlooker.formats.open_bandit import ITEMS
-from onlooker.formats.paths import matching
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
@@ -29,6 +29,32 @@ _TICK = 0.02
 """Seconds within which a file system may give two writes the same time; its clock ticks every 1 to 10 ms."""
 _ENDS = 1 << 16
 """Bytes at either end of a file that workers compare; the end of a Parquet file describes the rest of it."""
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file below a folder is none of its log: it, or a folder above it, begins with a dot or underscore.
+
+    Examples
+    --------
+    >>> is_hidden("_SUCCESS"), is_hidden("year=2024/.part-0.crc"), is_hidden("year=2024/part-0.parquet")
+    (True, True, False)
+    """
+    return any(part.startswith((".", "_")) for part in name.split("/"))
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name stands for several files: it has a *, ? or [ and is not itself the name of one."""
+    return glob.has_magic(name) and not os.path.lexists(name)
+
+
+def matching(name: str) -> list[Path]:
+    """The files of a folder, of its folders too, or those that match a pattern; in the order of their names."""
+    if is_pattern(name):
+        found = [Path(one) for one in glob.glob(name, recursive=True)]  # noqa: PTH207  it may begin at the root
+        return sorted((path for path in found if not path.is_dir()), key=by_number)
+    folder = Path(name)
+    inside = (path for path in folder.rglob("*") if not is_hidden(path.relative_to(folder).as_posix()))
+    return sorted((path for path in inside if path.is_file()), key=by_number)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import PartsSummary, check_room, summarise_parts
 from onlooker.logs.policy import LinearPolicy
-from onlooker.logs.slates import whole_slates
+from onlooker.logs.ragged import whole_slates
 
 
 @runtime_checkable

@@ -21,7 +21,6 @@ from onlooker.logs.factored import FactoredRows
 from onlooker.logs.factored_curvature import filled_hessian
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels
-from onlooker.logs.offers import NO_OFFERS
 
 MOST = 2.0**53
 """Weights may sum to no more: beyond, not every whole number is a float."""
@@ -202,6 +201,8 @@ class SoftmaxObjective(Objective):
         if not used.any() and (sizes > 1).any():
             raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
         if not used.any():
+            from onlooker.logs.offers import NO_OFFERS
+
             raise InputError(
                 f"no round offers a choice between two arms or more: there is nothing to imitate; {NO_OFFERS}"
             )

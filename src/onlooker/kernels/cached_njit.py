@@ -86,7 +86,10 @@ class KernelFiles:
         # What the disk damaged could be run, and crash.
         if hashlib.sha256(content).digest() != digest:
             return None
-        source, owner, data = pickle.loads(content)
+        try:
+            source, owner, data = pickle.loads(content)
+        except Exception:  # noqa: BLE001  of another version of the source: what it names may be gone
+            return None
         return data if (source, owner) == (self.source, key) else None
 
     def flush(self) -> None:

@@ -6,8 +6,8 @@ import numpy as np
 
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.cached_njit import cached_njit
-from onlooker.kernels.dynamic import Room, learn_full, moderated_full
-from onlooker.kernels.dynamic import room as softmax_room
+from onlooker.kernels.logit_round import Room, learn, moderated
+from onlooker.kernels.logit_round import room as softmax_room
 from onlooker.kernels.margins import (
     Belief,
     Model,
@@ -115,7 +115,7 @@ def _learn_softmax(rows: Features, pick: int, lapse: float, belief: Belief, at: 
     wider[:d, :d] = belief.spread
     wider[d, :] = 0.0
     wider[:, d] = 0.0
-    learn_full(rows, pick, mean, wider, at)
+    learn(rows, pick, mean, wider, at)
     belief.mean[:] = mean[:d]
     belief.spread[:] = wider[:d, :d]
 
@@ -149,7 +149,7 @@ def _follow_softmax(
     for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         _fill_scored(features, first, n_arms, model, belief, rows)
-        moderated_full(rows[:n_arms], belief.mean, belief.spread, at)
+        moderated(rows[:n_arms], belief.mean, belief.spread, at)
         if len(arms):
             for k in range(n_arms):
                 arms[first + k] = (1.0 - model.lapse) * at.shares[k] + model.lapse / n_arms
@@ -237,7 +237,7 @@ def pick_probabilities(features: Features, offsets: Index, model: Model, belief:
         for t in range(len(offsets) - 1):
             first, n_arms = offsets[t], offsets[t + 1] - offsets[t]
             _fill_scored(features, first, n_arms, model, belief, rows)
-            moderated_full(rows[:n_arms], belief.mean, belief.spread, wide)
+            moderated(rows[:n_arms], belief.mean, belief.spread, wide)
             for k in range(n_arms):
                 probabilities[first + k] = (1.0 - model.lapse) * wide.shares[k] + model.lapse / n_arms
         return

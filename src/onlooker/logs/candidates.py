@@ -12,7 +12,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.json_input import parsed
 from onlooker.base.text import one_line
 from onlooker.base.types import Index
-from onlooker.logs.columns import Columns, is_outcome
+from onlooker.logs.columns import Columns, is_list, is_outcome
 from onlooker.logs.encoding import is_number, is_text, place, some
 from onlooker.logs.row_shape import Layer, RowShape, as_ids, key_text, one_pick
 
@@ -61,14 +61,7 @@ def _holds_candidates(column: Any) -> bool:
 def _is_objects(kind: Any) -> bool:
     import pyarrow as pa
 
-    known = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in known) and bool(pa.types.is_struct(kind.value_type))
-
-
-def _is_list(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+    return is_list(kind) and bool(pa.types.is_struct(kind.value_type))
 
 
 class Candidates(RowShape):
@@ -277,7 +270,7 @@ def _flat(entries: Any, prefix: str) -> dict[str, Any]:
 
 def _fields(entries: dict[str, Any]) -> dict[str, Any]:
     """Types of the fields that can be used; lists within candidates are none."""
-    return {name: values.type for name, values in entries.items() if not _is_list(values.type)}
+    return {name: values.type for name, values in entries.items() if not is_list(values.type)}
 
 
 def _plain(values: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError
@@ -60,6 +60,28 @@ def is_outcome(name: str) -> bool:
     (True, False)
     """
     return name.strip().lower() in OUTCOMES
+
+
+class ColumnOptions(TypedDict, total=False):
+    """The options of `BanditLog.from_frame`, `by` aside; see `Columns`."""
+
+    round: str
+    chosen: str
+    arm: str | None
+    features: Sequence[str] | None
+    order_by: str | None
+    categories: Sequence[str] | None
+    like: Encoded | None
+    context: Sequence[str]
+    offered: str | None
+    items: Any
+    cross: Sequence[tuple[str, str]] | None
+    slate: str | None
+    wide: str | None
+    candidates: str | None
+    possible: str | None
+    picked_group: str | None
+    offer_probability: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +274,13 @@ def check_once(names: Sequence[str]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError(f"the table has the column {name!r} twice: rename one of them")
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list, of any of the three kinds."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def check_plain(column: Any, name: str) -> None:

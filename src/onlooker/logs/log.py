@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import EllipsisType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.categories import Categories, Encoded, as_categories
 from onlooker.logs.factored import Crossing, FactoredRows
 from onlooker.logs.frames import LogArrays
-from onlooker.logs.layouts import WIDEST, Layout, as_rows, dense_rows
+from onlooker.logs.layouts import WIDEST, Layout, as_rows
 from onlooker.logs.partial import (
     UNKNOWN,
     Marks,
@@ -27,7 +27,10 @@ from onlooker.logs.partial import (
     same_part,
     unseen_picks,
 )
-from onlooker.logs.ragged import as_ids, as_index, as_names, check_finite, check_rounds
+from onlooker.logs.ragged import as_features, as_ids, as_index, as_names, check_finite, check_rounds
+
+if TYPE_CHECKING:
+    from onlooker.logs.columns import ColumnOptions
 
 _PARTS = (
     *("features", "offsets", "_chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories"),
@@ -116,7 +119,7 @@ class BanditLog:
         possible: ArrayLike | None = None,
         offer_probability: ArrayLike | None = None,
     ) -> None:
-        rows = as_rows(features)
+        rows = as_features(features) if isinstance(features, np.ndarray) else as_rows(features)
         bounds = as_index(offsets, "offsets")
         names = as_names(feature_names, rows.n_named if isinstance(rows, Layout) else rows.shape[1])
         picks, marks = _picks(chosen, possible, bounds, len(rows))
@@ -133,7 +136,9 @@ class BanditLog:
             as_ids(round_ids, len(picks), "round_ids"),
             as_ids(arm_ids, len(rows), "arm_ids"),
             as_ids(times, len(picks), "times"),
-            as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ()))),
+            as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ())))
+            if categories
+            else None,
             marks,
             None if offer_probability is None else as_offer_probability(offer_probability, bounds, marks, picks),
         )
@@ -290,43 +295,11 @@ class BanditLog:
 
     @overload
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        round: str = ...,
-        chosen: str = ...,
-        arm: str | None = ...,
-        features: Sequence[str] | None = ...,
-        order_by: str | None = ...,
-        categories: Sequence[str] | None = ...,
-        like: Encoded | None = ...,
-        by: None = ...,
-        cross: Sequence[tuple[str, str]] | None = ...,
-        slate: str | None = ...,
-        wide: str | None = ...,
-        candidates: str | None = ...,
-    ) -> BanditLog: ...
+    def from_frame(cls, frame: Any, *, by: None = ..., **columns: Unpack[ColumnOptions]) -> BanditLog: ...
 
     @overload
     @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        round: str = ...,
-        chosen: str = ...,
-        arm: str | None = ...,
-        features: Sequence[str] | None = ...,
-        order_by: str | None = ...,
-        categories: Sequence[str] | None = ...,
-        like: Encoded | None = ...,
-        by: str,
-        cross: Sequence[tuple[str, str]] | None = ...,
-        slate: str | None = ...,
-        wide: str | None = ...,
-        candidates: str | None = ...,
-    ) -> dict[str, BanditLog]: ...
+    def from_frame(cls, frame: Any, *, by: str, **columns: Unpack[ColumnOptions]) -> dict[str, BanditLog]: ...
 
     @classmethod
     def from_frame(
@@ -633,7 +606,7 @@ class BanditLog:
         Those of another layout are written out, every time that they are asked for: take `log[a:b].dense` of some
         rounds at a time. More than `WRITTEN_OUT` bytes are refused.
         """
-        return dense_rows(self.features)
+        return self.features.written_out() if isinstance(self.features, Layout) else self.features
 
     def written_out(self) -> BanditLog:
         """The same log with an array of features in the place of any other layout."""

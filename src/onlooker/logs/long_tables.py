@@ -13,7 +13,7 @@ from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, Columns, understood
 from onlooker.logs.partial import marks_of
-from onlooker.logs.slates import in_slate
+from onlooker.logs.ragged import in_slate
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog

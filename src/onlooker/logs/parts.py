@@ -20,9 +20,8 @@ class Task(Protocol[Result_co]):
         """Work on a part whose first round is round `first` of the log."""
 
 
-@runtime_checkable
-class Parts(Protocol):
-    """Whole rounds in parts, oldest first; the same parts every time."""
+class Described(Protocol):
+    """What is known of a log wherever its rounds are."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -35,6 +34,11 @@ class Parts(Protocol):
     @property
     def categories(self) -> Categories | None:
         """Levels of every category by its column, the reference first, or None."""
+
+
+@runtime_checkable
+class Parts(Described, Protocol):
+    """Whole rounds in parts, oldest first; the same parts every time."""
 
     def run(self, task: Task[Result], start: int = 0, stop: int | None = None) -> Iterator[Result]:
         """Run the task on every part that has rounds from `start` to before `stop`, cut to these; results in order."""

@@ -13,7 +13,7 @@ from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts
-from onlooker.logs.slates import in_slate, whole_slates
+from onlooker.logs.ragged import in_slate, whole_slates
 
 _MOVED_ROWS = 1 << 14
 """Rows that are moved at a time when the sample is thinned."""

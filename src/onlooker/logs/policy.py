@@ -104,7 +104,7 @@ class LinearPolicy:
         object.__setattr__(self, "theta", weights)
         object.__setattr__(self, "feature_names", names)
         encoded = names if crossing is None else (*crossing.own, *crossing.context, *crossing.items)
-        object.__setattr__(self, "categories", as_categories(categories, encoded))
+        object.__setattr__(self, "categories", as_categories(categories, encoded) if categories else None)
         object.__setattr__(self, "crossing", crossing)
 
     @classmethod

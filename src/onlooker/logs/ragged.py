@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
@@ -170,3 +170,27 @@ def check_finite(features: Features, offsets: Index, feature_names: tuple[str, .
                 f"round {t}, arm {row - offsets[t]}, feature {name} is {features[row, column]}: "
                 "fill missing values in or leave the round out"
             )
+
+
+def in_slate(round_ids: Ids | None, n_arms: Index) -> NDArray[np.bool_]:
+    """Which rounds, the first aside, continue the slate of the round before: it has the same id and more arms."""
+    if round_ids is None or not len(round_ids):
+        return np.zeros(0, dtype=bool)
+    return np.asarray((round_ids[1:] == round_ids[:-1]) & (n_arms[1:] < n_arms[:-1]))
+
+
+def whole_slates(round_ids: Ids | None, n_arms: Index, starts: Index) -> Index:
+    """Move places that cut a slate behind it, or in front of it where nothing would be left.
+
+    Examples
+    --------
+    >>> whole_slates(np.array([7, 7, 8, 8, 9]), np.array([4, 3, 4, 3, 4]), np.array([0, 1, 2, 3, 4]))
+    array([0, 2, 2, 4, 4])
+    """
+    if round_ids is None or not len(round_ids):
+        return starts
+    begins = np.flatnonzero(np.append(True, ~in_slate(round_ids, n_arms)))
+    after = np.append(begins, len(round_ids))[np.searchsorted(begins, starts)]
+    before = begins[np.maximum(np.searchsorted(begins, starts, side="right") - 1, 0)]
+    moved = np.where(after < len(round_ids), after, before)
+    return np.asarray(np.where(starts < len(round_ids), moved, starts), dtype=np.int64)

@@ -18,9 +18,7 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
-from onlooker.logs.drawn import with_picks
 from onlooker.logs.factored import Crossing
-from onlooker.logs.gaps import lost_before, with_stand_ins
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.partial import Marks
@@ -131,6 +129,8 @@ class Observer:
         self._lost = None
         if gaps is None:
             return log
+        from onlooker.logs.gaps import lost_before, with_stand_ins
+
         self._lost = lost_before(as_log(log, "gaps"), gaps)
         return with_stand_ins(as_log(log), self._lost)[0]
 
@@ -143,6 +143,8 @@ class Observer:
         """The log with the stand-ins that it was fitted with, and which of its rows are its own; else None."""
         if self._lost is None or log.n_rounds < len(self._lost):
             return None
+        from onlooker.logs.gaps import with_stand_ins
+
         more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
         filled, seen = with_stand_ins(log, np.concatenate([self._lost, more]))
         return (filled, np.repeat(seen, filled.n_arms)) if self._place_of(filled) == 0 else None
@@ -151,6 +153,7 @@ class Observer:
         self, log: BanditLog, fit: Callable[[Self, BanditLog], Self], kind: Callable[[Self], object]
     ) -> Self:
         """Fit to picks that are drawn where only a set is known, and combine what agrees in kind by Rubin's rules."""
+        from onlooker.logs.drawn import with_picks
         from onlooker.observers.completion import completed_picks, most_common, rubin
 
         parameters = self.get_params(deep=False)
@@ -191,6 +194,8 @@ class Observer:
         """The same of the log that was fitted, each draw with its picks; None for other logs."""
         if self._drawn is None or log.n_rounds != len(self._drawn[0][1]) or self._place_of(log) != 0:
             return None
+        from onlooker.logs.drawn import with_picks
+
         return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 
     def _in_order(self, log: BanditLog) -> BanditLog:

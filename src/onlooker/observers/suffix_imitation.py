@@ -35,7 +35,7 @@ from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room, summarise_parts
-from onlooker.logs.slates import whole_slates
+from onlooker.logs.ragged import whole_slates
 from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
 
 WITHOUT_INTERVALS = 1e-5

@@ -153,7 +153,7 @@ class Bank:
 
     def predict(self, log: BanditLog, places: Index) -> Vector:
         """Probability of every arm of these rounds as the learner's next pick; `places` has the log's features."""
-        from onlooker.kernels.dynamic import probabilities_diagonal, probabilities_full
+        from onlooker.kernels.dynamic import fill_probabilities
 
         rows, _, _ = rows_in_units(log, self.units[places])
         total, found = np.zeros(len(rows)), np.empty(len(rows))
@@ -162,8 +162,7 @@ class Bank:
             ahead = copied(member)
             step(law, ahead, self.n_rounds, anchor)
             spread = ahead.spread[order] if ahead.spread.ndim == 1 else ahead.spread[np.ix_(order, order)]
-            fill = probabilities_diagonal if spread.ndim == 1 else probabilities_full
-            fill(rows, log.offsets, ahead.mean[order][None], np.ascontiguousarray(spread)[None], found)
+            fill_probabilities(rows, log.offsets, ahead.mean[order][None], np.ascontiguousarray(spread)[None], found)
             total += weight * found
         return total
 
@@ -192,7 +191,7 @@ class Bank:
     @property
     def lapse(self) -> float:
         """Share of random picks at the end."""
-        from onlooker.kernels.dynamic import random_share
+        from onlooker.kernels.logit_round import random_share
 
         return sum(weight * random_share(one.mean) for weight, one in self._weighted())
 
@@ -283,9 +282,8 @@ def no_record(d: int) -> Record:
 
 def run(law: Law, member: Member, block: Block, anchors: Matrix, record: Record, arms: Vector, logs: Vector) -> None:
     """Move one member on through some rounds."""
-    from onlooker.kernels.dynamic import follow_diagonal, follow_full
+    from onlooker.kernels.dynamic import follow
 
-    follow = follow_diagonal if member.spread.ndim == 1 else follow_full
     near = anchors if len(anchors) else member.mean[None].copy()
     rounds = block.rows, block.picks, block.offsets, block.chosen, block.gaps, block.first
     follow(*rounds, law, member, near, record, arms, logs)
@@ -293,10 +291,10 @@ def run(law: Law, member: Member, block: Block, anchors: Matrix, record: Record,
 
 def step(law: Law, member: Member, round_number: int, anchor: Vector) -> None:
     """Let the weights of one member move by a typical gap."""
-    from onlooker.kernels.dynamic import step_diagonal, step_full
+    from onlooker.kernels.dynamic import step as move
 
     if round_number:
-        (step_diagonal if member.spread.ndim == 1 else step_full)(law, round_number, 1.0, anchor, member)
+        move(law, round_number, 1.0, anchor, member, member.spread)
 
 
 def added(total: float, values: Vector) -> float:

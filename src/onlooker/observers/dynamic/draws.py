@@ -70,7 +70,7 @@ def _roots(spreads: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _probabilities(rows: Matrix, weights: Matrix) -> Matrix:
     """Of a round's arms, random picks included, one line a draw."""
-    from onlooker.kernels.dynamic import LEAST
+    from onlooker.kernels.logit_round import LEAST
 
     scores = weights[:, :-1] @ rows.T
     shares = np.exp(scores - scores.max(axis=1, keepdims=True))

@@ -64,14 +64,13 @@ def smooth_path(rounds: Rounds, wanted: Sequence[int] | None) -> tuple[WeightPat
 
 def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:
     """Fill how probable each arm was, given the picks before and after its round, but not the round's own."""
-    from onlooker.kernels.dynamic import probabilities_diagonal, probabilities_full
+    from onlooker.kernels.dynamic import fill_probabilities
 
     end = len(probabilities)
     for one in _backwards(rounds):
         means, spreads = _without_own(one)
         found = np.empty(len(one.block.rows))
-        fill = probabilities_diagonal if spreads.ndim == 2 else probabilities_full
-        fill(one.block.rows, one.block.offsets, means, spreads, found)
+        fill_probabilities(one.block.rows, one.block.offsets, means, spreads, found)
         probabilities[end - len(found) : end] = found
         end -= len(found)
 
