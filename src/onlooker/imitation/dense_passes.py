@@ -54,7 +54,7 @@ class DenseRows(Layout):
 
     def absolute_largest(self) -> Vector:
         """Largest absolute value of every feature."""
-        return np.abs(self.array).max(axis=0).astype(np.float64)
+        return np.asarray(np.abs(self.array).max(axis=0), dtype=np.float64)
 
     def check_finite(self, feature_names: Sequence[str] | None = None) -> None:
         """Nothing: those of a log were checked."""

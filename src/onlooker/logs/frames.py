@@ -145,7 +145,7 @@ def parts_of_table(
         chosen, marks = marked_picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row)
     elif columns.picked_group is not None:
         names = columns.chosen, columns.picked_group
-        chosen, marks = grouped_picks(*(keys[name] for name in names), names, grouping, ids, first_row)
+        chosen, marks = grouped_picks(keys[names[0]], keys[names[1]], names, grouping, ids, first_row)
     elif columns.slate is None:
         chosen = picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by)
     else:

@@ -515,7 +515,7 @@ class BanditLog:
         """
         if self.possible is None:
             return np.asarray(positions == self._chosen)
-        return self.possible[self.offsets[:-1] + positions]
+        return np.asarray(self.possible[self.offsets[:-1] + positions])
 
     def of_picks(self, values: Vector) -> Vector:
         """The value of each round's pick, from one per row (in the last axis); of a set, the sum over it.

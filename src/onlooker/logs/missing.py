@@ -16,7 +16,7 @@ from onlooker.base.errors import InputError, MissingValuesWarning
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.log import BanditLog
-from onlooker.logs.partial import marks_of
+from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.ragged import as_index, check_rounds
 
 SWEEPS = 5
@@ -84,7 +84,7 @@ def draw_missing(
     return found
 
 
-def _checked(features: ArrayLike, offsets: ArrayLike, chosen: ArrayLike) -> tuple[Matrix, Index, Index, Matrix]:
+def _checked(features: ArrayLike, offsets: ArrayLike, chosen: ArrayLike) -> tuple[Matrix, Index, Index, Marks]:
     rows = np.array(features, dtype=np.float64)
     if rows.ndim != 2:
         raise InputError(f"features has shape {rows.shape}: pass one row per offered arm, shape (rows, features)")
@@ -95,7 +95,7 @@ def _checked(features: ArrayLike, offsets: ArrayLike, chosen: ArrayLike) -> tupl
     return rows, bounds, picks, np.isnan(rows)
 
 
-def _marginal(rows: Matrix, gaps: Matrix, rng: np.random.Generator) -> Matrix:
+def _marginal(rows: Matrix, gaps: Marks, rng: np.random.Generator) -> Matrix:
     """Values to start from: those of other rows."""
     found = np.zeros_like(rows)
     for j in range(rows.shape[1]):
@@ -104,7 +104,7 @@ def _marginal(rows: Matrix, gaps: Matrix, rng: np.random.Generator) -> Matrix:
     return found
 
 
-def _regressed(drawn: Matrix, gaps: Matrix, j: int, picked: Vector, rng: np.random.Generator) -> Vector:
+def _regressed(drawn: Matrix, gaps: Marks, j: int, picked: Vector, rng: np.random.Generator) -> Vector:
     """Draws of the missing values of feature j, coefficients and spread drawn too; picks apart from the others."""
     others = np.delete(drawn, j, axis=1)
     found = np.empty(int(gaps.sum()))

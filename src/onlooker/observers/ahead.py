@@ -141,8 +141,8 @@ def recalibrated(log: BanditLog, values: Vector) -> Vector:
 def _picked(log: BanditLog, values: Vector, bins: Index) -> Vector:
     """How many picks fall into each bin; of those known to a set, in expectation."""
     if log.possible is None:
-        return np.bincount(bins[log.chosen_rows], minlength=BINS).astype(np.float64)
-    return np.bincount(bins, log.expected_picks(values), minlength=BINS)
+        return np.asarray(np.bincount(bins[log.chosen_rows], minlength=BINS), dtype=np.float64)
+    return np.asarray(np.bincount(bins, log.expected_picks(values), minlength=BINS), dtype=np.float64)
 
 
 def _parts(log: BanditLog) -> Iterator[tuple[BanditLog, slice]]:

@@ -156,15 +156,18 @@ class Observer:
         from onlooker.logs.drawn import with_picks
         from onlooker.observers.completion import completed_picks, most_common, rubin
 
-        parameters = self.get_params(deep=False)
+        parameters, lost = self.get_params(deep=False), self._lost
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OnlookerWarning)
             fits = [(fit(type(self)(**parameters), with_picks(log, picks)), picks) for picks in completed_picks(log)]
         alike = [one for one, _ in most_common(fits, key=lambda pair: kind(pair[0]))]
-        theta, covariance = rubin([one.theta_ for one in alike], [one.covariance_ for one in alike])  # type: ignore[attr-defined]
+        spreads = [getattr(one, "covariance_") for one in alike]  # noqa: B009  only observers with intervals have it
+        theta, covariance = rubin([one.theta_ for one in alike], spreads)
         self.__dict__.update(alike[0].__dict__)
         self._drawn = tuple(fits)
-        self._combined = theta, covariance
+        self._lost, self._combined = lost, (theta, covariance)
+        if "covariance_" in self.__dict__:
+            self.__dict__["covariance_"] = covariance
         first = as_linear(alike[0].policy_, "theta_")
         self.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
         self._remember(log)
@@ -180,7 +183,7 @@ class Observer:
                     "Get smaller sets, or some picks"
                 )
             )
-        before = self.warnings_
+        before = [text for text in self.warnings_ if lost is None or "a single arm was offered" not in text]
         self._warn(found, stacklevel=3)
         self.warnings_ = (*before, *self.warnings_)
         return self

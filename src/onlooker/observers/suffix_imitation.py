@@ -242,11 +242,11 @@ class SuffixImitation(Observer):
         """
         self._check_parameters()
         scaled = round_probability is not None
-        if scaled:
+        if round_probability is not None:
             sample_weight = self._inverse(as_log(log), round_probability, sample_weight)
         basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
-        unweighted = sample_weight is None or isinstance(log, Parts)
-        whole = unweighted or scaled or self._whole(as_log(log).n_rounds, sample_weight)
+        counted = sample_weight is not None and not scaled and not isinstance(log, Parts)
+        whole = not counted or self._whole(as_log(log).n_rounds, sample_weight)
         check_room(basis, FITTING)
         objective, start = suffix_objective(
             *(basis, as_burn_in(self.burn_in, l2=self.l2)), l2=self.l2, sample_weight=sample_weight, scaled=scaled
@@ -351,9 +351,9 @@ class SuffixImitation(Observer):
             raise InputError(f"round_probability of round {wrong} is {kept[wrong]:g}: it is above 0 and at most 1")
         return np.asarray(1.0 / kept)
 
-    def _whole(self, n_rounds: int, sample_weight: ArrayLike) -> bool:
+    def _whole(self, n_rounds: int, sample_weight: ArrayLike | None) -> bool:
         """Whether all weights are whole numbers; refuse others where a sandwich would have to count them."""
-        weights = as_weights(sample_weight, n_rounds, "sample_weight")
+        weights = as_weights(np.ones(n_rounds) if sample_weight is None else sample_weight, n_rounds, "sample_weight")
         broken = not_whole(weights)
         if broken is not None and self.covariance == "sandwich" and self.loss == "softmax":
             raise InputError(

@@ -177,10 +177,9 @@ class TrackingObserver(Observer):
         self._drawn = self._combined = None
         log = self._fill(log, gaps)
         if isinstance(log, BanditLog) and log.possible is not None:
-            self._fit_drawn(log, lambda one, known: one.fit(known), lambda one: getattr(one.exploration_, "name", None))
-            assert self._combined is not None
-            self.covariance_ = self._combined[1]
-            return self
+            return self._fit_drawn(
+                log, lambda one, known: one.fit(known), lambda one: getattr(one.exploration_, "name", None)
+            )
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
         crossed = _crossed(log)
