@@ -62,3 +62,17 @@ def test_convert_keeps_it(run, path, tmp_path):
     assert ran.code == 0, ran.err
     ran = run("fit", out, "--burn-in", "naive")
     assert "picks known to a set in 250 of 250 rounds" in ran.out
+
+
+@pytest.mark.parametrize("command", ["diagnose", "track", "report"])
+def test_other_commands_take_sets_and_say_so(run, path, tmp_path, command):
+    out = ["--out", tmp_path / "page.html"] if command == "report" else []
+    ran = run(command, path, *OPTIONS, *out)
+    assert ran.code == 0, ran.err
+    assert "picks known to a set in 250 of 250 rounds" in ran.out
+
+
+def test_a_memory_limit_is_refused_in_one_line(run, path):
+    ran = run("fit", path, *OPTIONS, "--memory-limit", "1GB")
+    assert ran.code == 2
+    assert "known only in part, which needs the log in memory" in ran.err

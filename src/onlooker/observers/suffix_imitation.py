@@ -242,6 +242,10 @@ class SuffixImitation(Observer):
         """
         self._check_parameters()
         scaled = round_probability is not None
+        if self.loss == "zero_one" and isinstance(log, BanditLog) and log.partial:
+            raise InputError(
+                "loss 'zero_one' needs all picks and offers, and the log knows some only in part: use loss='softmax'"
+            )
         if round_probability is not None:
             sample_weight = self._inverse(as_log(log), round_probability, sample_weight)
         basis = log if isinstance(log, Parts) and self.score_model == LINEAR else self.score_model.basis(as_log(log))
