@@ -235,7 +235,7 @@ def groups_of_three(seed: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--followed", type=int, default=5, help="logs of learners that are followed, for each")
+    parser.add_argument("--followed", type=int, default=5, help="logs of each learner that is followed; 0 for none")
     parser.add_argument("--page", type=Path, help="page that takes the table, between its marks")
     parser.add_argument("--catalogue", action="store_true", help="a large catalogue and groups of three only")
     given = parser.parse_args()
@@ -253,7 +253,9 @@ def main() -> None:
         # What is said of fits that ignore what is missing is what the table is about.
         warnings.simplefilter("ignore")
         found = measure(given.seeds)
-        tables = {"table": table(found), "followed": followed_table(given.followed)}
+        tables = {"table": table(found)}
+        if given.followed:
+            tables["followed"] = followed_table(given.followed)
     print(*tables.values(), sep="\n\n")
     if given.page:
         text = given.page.read_text(encoding="utf-8")
