@@ -48,7 +48,7 @@ class Mask:
     Parameters
     ----------
     groups
-        Picks are known only to one of so many groups of arms, alike in size and drawn anew in every round; or, one
+        Picks are known only to one of so many groups of arms, alike in size and drawn again in every round; or, one
         group per position, as a sequence.
     seen
         Share of the picks that are known all the same, with `groups`.
