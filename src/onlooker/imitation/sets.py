@@ -26,6 +26,9 @@ REACH = 2.0
 TOLERANCE = 1e-8
 """Newton decrement, and largest component of the gradient, at the minimum."""
 
+DIVERGED = 1e100
+"""Weights of this size grow without bound: the sets are separable."""
+
 ALIKE = 1.92
 """Log-likelihood by which a second minimum may be worse and still be as good: half of chi-square's 95% quantile."""
 
@@ -71,7 +74,7 @@ def descend(objective: Objective, start: Vector, *, tolerance: float = TOLERANCE
         step = -(metric @ here.gradient)
         decrement = max(0.0, -float(here.gradient @ step)) ** 0.5
         done = max(decrement, largest(here.gradient)) <= tolerance
-        if done or passes >= MAX_PASSES:
+        if done or passes >= MAX_PASSES or largest(here.theta) > DIVERGED:
             return Minimum(at=here, metric=metric, passes=passes, converged=done)
         ahead, looks = backtrack(objective.evaluate, here, step, looks=30)
         passes += looks
