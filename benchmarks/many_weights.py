@@ -1,8 +1,8 @@
 """Fits of many weights beside other libraries, on the same log, to the same objective, in turns.
 
 Contexts with weights for each arm beside scikit-learn's LogisticRegression, sparse features beside SciPy's L-BFGS on
-a scipy.sparse matrix. Times are processor seconds, the least of some repeats. The memory of a fit is what its process
-grows by.
+a scipy.sparse matrix, wide dense features beside SciPy's L-BFGS on an array. Times are processor seconds, the least of
+some repeats. The memory of a fit is what its process grows by.
 
     $ python benchmarks/many_weights.py
     $ python benchmarks/many_weights.py --quick
@@ -136,6 +136,47 @@ def beside_scipy(n_features: int, repeats: int, n: int = 10_000, arms: int = 10)
     ]
 
 
+def beside_array(n_features: int, repeats: int, n: int = 5000, arms: int = 10) -> list[str]:
+    """One row of the table: independent dense features, on which L-BFGS needs no more than some ten steps."""
+    from scipy.optimize import minimize
+
+    rng, places = np.random.default_rng(0), np.arange(n)
+    X = rng.normal(size=(n, arms, n_features)).astype(np.float32)
+    chosen = (X @ (2 / n_features**0.5 * rng.normal(size=n_features)) + rng.gumbel(size=(n, arms))).argmax(axis=1)
+    log, rows = BanditLog.from_dense(X, chosen), X.reshape(-1, n_features)
+
+    def look(theta: Any) -> tuple[float, Any]:
+        scores = (rows @ theta.astype(np.float32)).astype(float).reshape(n, arms)
+        scores -= scores.max(axis=1)[:, None]
+        picked = scores[places, chosen]
+        weights = np.exp(scores)
+        totals = weights.sum(axis=1)
+        weights /= totals[:, None]
+        weights[places, chosen] -= 1
+        gradient = (rows.T @ weights.ravel().astype(np.float32)).astype(float) / n
+        return float(np.mean(np.log(totals) - picked) + 0.5 * L2 * theta @ theta), gradient + L2 * theta
+
+    def theirs(tol: float) -> Any:
+        options = {"maxiter": 5000, "ftol": 0.0, "gtol": tol}
+        return minimize(look, np.zeros(n_features), jac=True, method="L-BFGS-B", options=options)
+
+    best = minimise(SoftmaxObjective(log, l2=L2)).at.value
+    tolerance = next((tol for tol in (1e-2, 3e-3, 1e-3, 3e-4, 1e-4) if theirs(tol).fun < best * (1 + 1e-6)), 3e-5)
+    tasks: dict[str, Callable[[], Any]] = {
+        "theirs": lambda: theirs(tolerance),
+        "estimate": lambda: minimise(SoftmaxObjective(log, l2=L2), tolerance=SWEEP_TOLERANCE),
+        "fit": lambda: SuffixImitation(burn_in="naive", l2=L2).fit(log),
+    }
+    seconds, results = least_seconds(tasks, repeats)
+    return [
+        f"{n:,} rounds, {arms} arms, {n_features:,} dense features",
+        f"{seconds['theirs']:.3f}",
+        f"{seconds['estimate']:.3f} ({seconds['estimate'] / seconds['theirs']:.2f})",
+        f"{seconds['fit']:.3f} ({seconds['fit'] / seconds['theirs']:.2f})",
+        f"{results['theirs'].fun - look(results['estimate'].theta)[0]:.1e}",
+    ]
+
+
 def grown(kind: str, size: int) -> tuple[float, float]:
     """Megabytes of the data, and by how much a process grows that makes a log of them and fits it."""
     warnings.simplefilter("ignore")
@@ -176,6 +217,8 @@ def main() -> None:
             print("| " + " | ".join(beside_scikit_learn(*size, hard=hard, repeats=repeats)) + " |", flush=True)
     for n_features in [1000] if quick else [5000, 262_144]:
         print("| " + " | ".join(beside_scipy(n_features, repeats, 500 if quick else 10_000)) + " |", flush=True)
+    for n_features in [150] if quick else [200, 500, 1000]:
+        print("| " + " | ".join(beside_array(n_features, min(repeats, 3), 500 if quick else 5000)) + " |", flush=True)
     if quick:
         return
     print("\n| log | data, MB | memory, MB |\n|---|--:|--:|")

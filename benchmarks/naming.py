@@ -1,10 +1,10 @@
 """How often tracking names a learner rightly, wrongly, or not at all.
 
-    python benchmarks/naming.py [--seeds 5] [--work FOLDER] [--page PAGE]
+    python benchmarks/naming.py [--seeds 5] [--shapes 0 1 2 3 4 5] [--work FOLDER] [--page PAGE]
 
-Learners that are among the families, also as one model per arm, and learners that are not: networks, batches, features
-that are not in the log, rules on top, two policies at once. With `--work`, Vowpal Wabbit plays too, in an environment
-of its own. `--page` puts the tables into a page.
+Learners that are among the families, also as one model per arm, with batches and in the middle of their lives, and
+learners that are not: networks, fixed policies, features that are not in the log, rules on top, two policies at once.
+With `--work`, Vowpal Wabbit plays too, in an environment of its own. `--page` puts the tables into a page.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import argparse
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 import numpy as np
 from outside.logs import VW, run_worker
-from outside.naming_logs import KNOWN, SHAPES, UNKNOWN, Shape, known_log, offers, unknown_log
+from outside.naming_logs import KNOWN, SHAPES, TWISTED, UNKNOWN, Shape, known_log, offers, twisted_log, unknown_log
 
 from onlooker import BanditLog, TrackingObserver
 from onlooker.base.files import write_text
@@ -39,26 +39,35 @@ def named(log: BanditLog) -> str | None:
     return None if found is None else found.name
 
 
-def known_rows(seeds: int) -> Iterator[list[str]]:
+def known_rows(seeds: int, shapes: Sequence[Shape]) -> Iterator[list[str]]:
     """For every family and shape how often it was named, another was, or none."""
     for family in KNOWN:
-        for shape in SHAPES:
+        for shape in shapes:
             found = [named(known_log(family, shape, seed)) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
             right, none = found.count(family), found.count(None)
             yield [family, _words(shape), str(right), str(len(found) - right - none), str(none)]
 
 
-def unknown_rows(seeds: int, work: Path | None) -> Iterator[list[str]]:
+def twisted_rows(seeds: int, shapes: Sequence[Shape]) -> Iterator[list[str]]:
+    """The same for families with batches, or in the middle of their lives, over all shapes."""
+    for kind in TWISTED:
+        places = range(FIRST_SEED, FIRST_SEED + seeds)
+        found = [named(twisted_log(kind, shape, seed)) for shape in shapes for seed in places]
+        right, none = found.count(kind.partition(" ")[0]), found.count(None)
+        yield [kind, str(len(found)), str(right), str(len(found) - right - none), str(none)]
+
+
+def unknown_rows(seeds: int, shapes: Sequence[Shape], work: Path | None) -> Iterator[list[str]]:
     """For every kind of learner without a name how often it was given one, and which."""
     places = range(FIRST_SEED, FIRST_SEED + seeds)
     for kind in UNKNOWN:
         # A column of one arm alone hardly matters: such a log is that of a family, nearly.
-        shapes = [one for one in SHAPES if not (kind.endswith("unlogged") and one.kind == "disjoint")]
-        yield _counted(kind, [named(unknown_log(kind, shape, seed)) for shape in shapes for seed in places])
+        sound = [one for one in shapes if not (kind.endswith("unlogged") and one.kind == "disjoint")]
+        yield _counted(kind, [named(unknown_log(kind, shape, seed)) for shape in sound for seed in places])
     for options in WORKED if work is not None else ():
         assert work is not None
         yield _counted(
-            f"VW {options}", [named(_worked(options, shape, seed, work)) for shape in SHAPES for seed in places]
+            f"VW {options}", [named(_worked(options, shape, seed, work)) for shape in shapes for seed in places]
         )
 
 
@@ -101,24 +110,30 @@ def _printed(rows: Iterator[list[str]]) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="logs of each kind and shape")
+    parser.add_argument("--shapes", type=int, nargs="+", default=range(len(SHAPES)), help="which of them, by number")
     parser.add_argument("--work", type=Path, help="folder for the environment and the logs of Vowpal Wabbit")
     parser.add_argument("--page", type=Path, help="page that takes the tables, between its marks")
     given = parser.parse_args()
-    known = _printed(known_rows(given.seeds))
-    unknown = _printed(unknown_rows(given.seeds, given.work))
+    shapes = [SHAPES[place] for place in given.shapes]
+    known = _printed(known_rows(given.seeds, shapes))
+    twisted = _printed(twisted_rows(given.seeds, shapes))
+    unknown = _printed(unknown_rows(given.seeds, shapes, given.work))
     total = sum(int(row[2]) + int(row[3]) + int(row[4]) for row in known)
     right, wrong = (sum(int(row[place]) for row in known) for place in (2, 3))
     others, misnamed = (sum(int(row[place]) for row in unknown) for place in (1, 2))
+    batches, well, badly = (sum(int(row[place]) for row in twisted) for place in (1, 2, 3))
     summary = (
-        f"Of {total} logs of learners among the families, {right} were named rightly ({right / total:.0%}), {wrong} "
-        f"wrongly, the others not at all. Of {others} logs of other learners, {misnamed} were given a name "
-        f"({misnamed / others:.1%})."
+        f"Logs of each kind and shape: {given.seeds}. Of {total} logs of learners among the families, {right} were "
+        f"named rightly ({right / total:.0%}), {wrong} wrongly, the others not at all. Of {batches} with batches or "
+        f"in mid-life, {well} were named rightly and {badly} wrongly. Of {others} logs of other learners, {misnamed} "
+        f"were given a name ({misnamed / others:.1%})."
     )
     print(summary)
     if given.page:
         tables = [
             summary,
             _table(["learner", "log", "right", "wrong", "none"], known),
+            _table(["learner", "logs", "right", "wrong", "none"], twisted),
             _table(["learner", "logs", "named", "as"], unknown),
         ]
         marks = re.compile(r"(?<=<!-- naming -->\n).*?(?=<!-- end of naming -->)", re.DOTALL)

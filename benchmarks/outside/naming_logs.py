@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,15 @@ def known_log(family: str, shape: Shape, seed: int) -> BanditLog:
     return BanditLog.from_dense(X, play(X, X @ theta, family, seed))
 
 
+def twisted_log(kind: str, shape: Shape, seed: int) -> BanditLog:
+    """A log of a family that updates in batches, or whose first half was not logged."""
+    family, _, twist = kind.partition(" ")
+    if twist == "in mid-life":
+        return known_log(family, replace(shape, rounds=2 * shape.rounds), seed)[shape.rounds :]
+    X, theta = offers(shape, seed)
+    return BanditLog.from_dense(X, play(X, X @ theta, family, seed, batch=int(twist.removeprefix("batch"))))
+
+
 def unknown_log(kind: str, shape: Shape, seed: int) -> BanditLog:
     """A log whose learner has none: a family, and what is different."""
     X, theta = offers(shape, seed)
@@ -103,8 +112,6 @@ def unknown_log(kind: str, shape: Shape, seed: int) -> BanditLog:
         return BanditLog.from_dense(X, play_network(X, noisy, X[:1], seed)[0])
     if family == "fixed":
         return BanditLog.from_dense(X, np.argmax(worth / NOISE + source.gumbel(size=worth.shape), axis=1))
-    if twist.startswith("batch"):
-        return BanditLog.from_dense(X, play(X, worth, family, seed, batch=int(twist[5:])))
     if twist == "forgets":
         return BanditLog.from_dense(X, play(X, worth, family, seed, memory=0.998))
     chosen = play(X, worth, family, seed)
@@ -121,10 +128,14 @@ def unknown_log(kind: str, shape: Shape, seed: int) -> BanditLog:
     return BanditLog.from_dense(X, chosen)
 
 
+TWISTED = (
+    *(f"{family} batch{length}" for family in ("UCB", "TS", "Lapse") for length in (50, 500)),
+    *(f"{family} in mid-life" for family in KNOWN),
+)
+"""Learners of a family that the log does not show from their first round on, or that update in batches."""
 UNKNOWN = (
     "network",
     "fixed",
-    *(f"{family} batch{length}" for family in ("UCB", "TS", "Lapse") for length in (50, 500)),
     *(f"{family} unlogged" for family in KNOWN),
     *(f"{family} {rule}" for family in ("UCB", "TS") for rule in ("pinned", "fallback")),
     "UCB and TS",

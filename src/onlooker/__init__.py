@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from onlooker.base.notebook import Drawing, drawn_by
 from onlooker.base.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -169,6 +170,15 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _drawing() -> Drawing:
+    from onlooker.report import notebook
+
+    return notebook
+
+
+drawn_by(_drawing)
 
 
 def __dir__() -> list[str]:

@@ -16,6 +16,7 @@ from onlooker import (
     LinUCB,
     TrackingObserver,
     UniformRandom,
+    diagnose,
     direction_error,
     read_log,
     simulate,
@@ -62,6 +63,16 @@ def test_json_and_a_family_of_ones_own(run, path, log):
     assert document["families"][0]["strength"] == 5.0
     assert document["margin"] is None
     assert document["assumed"]
+    found = diagnose(log, level=0.9)
+    assert document["diagnosis"]["values"]["state"] == found.values.state
+    assert document["diagnosis"]["exploration"]["share"] == pytest.approx(found.exploration.share)
+
+
+def test_shows_both_answers_of_a_diagnosis(run, path, log):
+    ran = run("track", path, "--exploration", "ts:5")
+    for words in ("What it values is stable", "How it picks: "):
+        assert words in diagnose(log).sentence
+        assert words in ran.out
 
 
 def test_a_state_goes_on_and_is_made_where_there_is_none(run, log, tmp_path):

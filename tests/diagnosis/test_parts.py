@@ -49,7 +49,7 @@ def test_the_policies_are_suffix_imitation(log):
 
 @pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 def test_no_round_is_predicted_by_a_policy_that_has_seen_it(log):
-    predicted = cross_predict(log, 700, imitate(log[700:]))
+    predicted = cross_predict(log, 700, imitate(log[700:]).theta)
     for fold in (0, 3):
         seen = [t for t in range(700, 1000) if t % 5 != fold]
         theta = SuffixImitation(burn_in="naive").fit(log[seen]).theta_
@@ -167,3 +167,18 @@ def test_scaling_leaves_usual_features_alone(log):
     scaled = find_choices(BanditLog.from_dense(X, np.zeros(50, dtype=int))).log.features.reshape(50, 4, 3)
     assert np.array_equal(scaled[:, :, 0], X[:, :, 0])
     assert np.allclose(np.median(np.ptp(scaled, axis=1), axis=0)[1:], 1)
+
+
+def test_first_level_blocks_are_those_of_isotonic_regression():
+    from scipy.optimize import isotonic_regression
+
+    from onlooker.diagnosis.settling import MATERIAL, _end, _first_level
+
+    rng = np.random.default_rng(0)
+    for m in (5, 7, 23, 50):
+        possible = rng.uniform(0.5, 2.0, size=m)
+        gained = possible * np.sort(rng.uniform(0.2, 1.0, size=m)) + rng.normal(size=(200, m)) * 0.3
+        for curve, found in zip(gained, _first_level(gained, possible), strict=True):
+            fitted = isotonic_regression(curve / possible, weights=possible).x
+            enough = fitted >= (1 - MATERIAL) * _end(curve, possible)
+            assert found == (int(enough.argmax()) if enough.any() else m - 1)

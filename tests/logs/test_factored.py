@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from onlooker import BanditLog, InputError, LinearPolicy
+from onlooker.logs import factored
 from onlooker.logs.factored import FactoredRows
+from onlooker.logs.factored_curvature import arm_blocks
 
 RNG = np.random.default_rng(5)
 N, K, P = 40, 5, 3
@@ -240,3 +242,42 @@ def test_policies_follow_arms_in_any_order_and_survive_a_file(tmp_path):
         again.scores(BanditLog.from_contexts(CONTEXTS, np.where(PICKS == "a", "new", PICKS)))
     with pytest.raises(InputError, match="lacks"):
         again.scores(BanditLog.from_contexts(CONTEXTS, PICKS, feature_names=["x", "y", "w"]))
+
+
+def few_of_many(contexts, n=60, arms=50, offers=3, seed=9):
+    """Rows of rounds that offer a few of many arms, each round arms of one half."""
+    rng = np.random.default_rng(seed)
+    which = np.concatenate(
+        [half * 25 + np.sort(rng.choice(25, offers, replace=False)) for half in rng.integers(0, 2, n)]
+    )
+    table = rng.normal(size=(n, 3)) if contexts else None
+    return FactoredRows(arms=np.arange(arms), contexts=table, which=which, bounds=np.arange(n + 1) * offers)
+
+
+@pytest.mark.parametrize("contexts", [True, False])
+def test_few_of_many_arms_give_what_rows_written_out_give(contexts):
+    rows = few_of_many(contexts)
+    dense, rng = rows.toarray(), np.random.default_rng(0)
+    weights, values = rng.normal(size=rows.shape[1]), rng.random(len(rows))
+    np.testing.assert_allclose(rows @ weights, dense @ weights, atol=1e-12)
+    np.testing.assert_allclose(rows.T @ values, dense.T @ values, atol=1e-12)
+    shares = np.full(len(rows), 1 / 3)
+    p = rows.n_block
+    blocks = (dense.T @ (shares[:, None] * dense)).reshape(50, p, 50, p)[np.arange(50), :, np.arange(50)]
+    by_round = rows._by_round(shares)
+    tables = np.ones((60, 1)) if rows.contexts is None else rows.contexts
+    for given in (by_round, by_round.toarray()):
+        np.testing.assert_allclose(arm_blocks(tables, given, np.ones(60)), blocks, atol=1e-12)
+
+
+def test_groups_of_arms_are_found_piece_by_piece(monkeypatch):
+    rows = few_of_many(contexts=False, n=400)
+    seen = np.zeros(50, dtype=bool)
+    seen[rows.which] = True
+    whole = rows.groups
+    monkeypatch.setattr(factored, "PIECE_VALUES", 7)
+    np.testing.assert_array_equal(rows.groups, whole)
+    # The arms of a half are linked by way of others; those never offered are alone.
+    assert [len(set(whole[half][seen[half]])) for half in (slice(0, 25), slice(25, 50))] == [1, 1]
+    assert whole[:25][seen[:25]][0] != whole[25:][seen[25:]][0]
+    assert len(set(whole)) == 2 + np.count_nonzero(~seen)

@@ -189,12 +189,18 @@ def check_memory(needed: int) -> None:
 def check_held(n_bytes: int) -> None:
     """Refuse features that a limit leaves room for, but not for working on them."""
     limit = limit_in_force()
-    if limit is not None and n_bytes > SAMPLE_SHARE * (limit - LIBRARIES):
+    if limit is not None and not may_hold(n_bytes):
         room = _words(int(SAMPLE_SHARE * (limit - LIBRARIES)))
         raise InputError(
             f"has features of {_words(n_bytes)}, but a memory limit of {_words(limit)} has room for {room} of them and "
             "the work on them: raise the limit"
         )
+
+
+def may_hold(n_bytes: int) -> bool:
+    """Whether a limit in force has room for features of so many bytes and the work on them."""
+    limit = limit_in_force()
+    return limit is None or n_bytes <= SAMPLE_SHARE * (limit - LIBRARIES)
 
 
 def check_work(n_features: int, matrices: int, *, held: int = 0, limit: int | None = None) -> None:

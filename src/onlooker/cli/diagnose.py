@@ -66,6 +66,8 @@ def diagnose(
     onlooker diagnose log.parquet --alert changed --alert 'exploration>0.2'
     """
     from onlooker import diagnosis
+    from onlooker.diagnosis.dates import dates_of
+    from onlooker.logs.log import BanditLog
 
     check_alerts(alerts)
     failed: dict[str, str] = {}
@@ -86,6 +88,9 @@ def diagnose(
         _print_json(log, by, assumed, found, met, failed)
     elif by is None:
         say(f"{found['']!r}\n")
+        dates = dates_of(found[""], opened.log) if isinstance(opened.log, BanditLog) else ""
+        if dates:
+            say(dates)
         say(f"{log}: {opened.log!r}")
         print_assumptions(assumed)
     else:

@@ -130,7 +130,7 @@ def _fit_groups(
         found = fit_groups(opened.log, observer, pool=pool, level=level, workers=n_workers, progress=progress)
     groups.check_some(log, by, found, found.failed)
     if out is not None:
-        groups.write_table(found.to_frame().to_pylist(), out)
+        groups.write_table(found.rows(), out)
     if as_json:
         fits = {
             name: {

@@ -245,6 +245,8 @@ def column_options(command: Command) -> Command:
         ),
         click.option("--feature", "features", multiple=True, metavar="COLUMN", help="A feature; repeat for more."),
         click.option("--items", type=FILE, metavar="FILE", help="Table of the arms' features by id, for --context."),
+        click.option("--users", type=FILE, metavar="FILE", help="Table of what describes a round's user, by id."),
+        click.option("--user", metavar="COLUMN", help="Id of a round's user, for --users."),
         click.option("--offered", metavar="COLUMN", help="Ids of the arms on offer, where a row is a round."),
         click.option(
             "--context",

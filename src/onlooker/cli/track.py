@@ -21,15 +21,15 @@ from onlooker.cli.opening import like_before, open_log, open_logs, open_scan, pr
 from onlooker.cli.options import FILE, LEVEL, Number, OneOf, log_argument, words
 
 if TYPE_CHECKING:
+    from onlooker.diagnosis import Diagnosis
     from onlooker.logs.categories import Encoded
     from onlooker.logs.log import BanditLog
+    from onlooker.logs.parts import Parts
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.report.page import Table
 
-_KINDS = {"ucb": "UCB", "ts": "TS", "lapse": "Lapse", "softmax": "Softmax"}
-"""Names on the command line, and the families behind them."""
 _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
 
 
@@ -108,6 +108,7 @@ def track(
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
         summary = observer.summary(level)
+        verdict = _diagnosed(rounds, level)
         drawn = chart if chart is not None and _draw(observer, chart) else None
         if out is not None:
             observer.policy_.save(out)
@@ -118,13 +119,17 @@ def track(
     counts = _counts(observer, before)
     if as_json:
         written = {"out": out, "state": state, "chart": drawn}
-        print_json({"log": log, "assumed": assumed, **counts, **written, **summary.to_dict()})
+        kept = ("values", "exploration", "sentence", "notes")
+        answers = verdict and {name: value for name, value in verdict.to_dict().items() if name in kept}
+        print_json({"log": log, "assumed": assumed, **counts, **written, **summary.to_dict(), "diagnosis": answers})
         return
     say(f"{log}: {rounds!r}")
     print_assumptions(assumed)
     if before:
         print_assumptions([f"goes on after {before} rounds kept in {state}", *_repeats(counts)])
     _print(summary)
+    if verdict is not None:
+        _print_answers(verdict, log if before else None)
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
@@ -261,13 +266,14 @@ def _parsed(text: str) -> str | Exploration:
     if text == "auto":
         return text
     name, _, constant = text.partition(":")
-    if name not in _KINDS:
+    known = {family.lower(): made for family, made in FAMILIES.items()}
+    if name not in known:
         raise InputError(f"--exploration {text}: {_USE}")
     try:
         value = float(constant)
     except ValueError:
         raise InputError(f"--exploration {text}: {constant!r} is not a number; {_USE}") from None
-    return FAMILIES[_KINDS[name]](value)
+    return known[name](value)
 
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
@@ -287,12 +293,28 @@ def _print(summary: TrackingSummary) -> None:
     from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))
-    if summary.settled_round is not None:
-        say("(`onlooker diagnose` finds from which round on one policy predicts the picks, which may differ.)")
     say("")
     if summary.named:
         _print_families(families_table(summary))
     say("\n" + "\n".join(line for line in str(summary).splitlines() if line not in summary.words))
+
+
+def _diagnosed(rounds: BanditLog | Parts, level: float) -> Diagnosis | None:
+    """The answers of `diagnose`; None where a log can be followed but not diagnosed."""
+    from onlooker.diagnosis import diagnose
+
+    try:
+        with progress_bar("diagnosing"):
+            return diagnose(rounds, level=level)
+    except InputError:
+        return None
+
+
+def _print_answers(verdict: Diagnosis, part: str | None) -> None:
+    """What `diagnose` answers, which supposes no family: what the learner values over time, and how it picks."""
+    say("\n" + ("" if part is None else f"of the rounds in {part}: ") + verdict.sentence)
+    for note in verdict.notes:
+        say(f"note: {note}")
 
 
 def _print_families(table: Table) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix
-from onlooker.diagnosis.policies import FAST, Flags, Predicted, cross_predict, imitate
+from onlooker.diagnosis.policies import Flags, Predicted, cross_predict, imitated
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -65,11 +65,11 @@ def find_diagnostics(
     log: BanditLog, bounds: list[int], rounds: list[int], final: Predicted, level: float
 ) -> Diagnostics:
     """Measure every bin between `bounds`; `rounds` are the same bounds in rounds of the log as it was given."""
-    fits = [imitate(log[start:stop], tolerance=FAST) for start, stop in pairwise(bounds)]
+    thetas = [imitated(log[start:stop]) for start, stop in pairwise(bounds)]
     own = np.concatenate(
-        [cross_predict(log[a:b], 0, fit).hits for (a, b), fit in zip(pairwise(bounds), fits, strict=True)]
+        [cross_predict(log[a:b], 0, theta).hits for (a, b), theta in zip(pairwise(bounds), thetas, strict=True)]
     )
-    matrix = _agreements(log, np.array([fit.theta for fit in fits]), bounds)
+    matrix = _agreements(log, np.array(thetas), bounds)
     np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
     chance = 1 / log.n_arms
     bins = tuple(
@@ -102,7 +102,12 @@ def proportion(hits: Flags, level: float) -> Estimate:
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
     (0.75, 0.301, 0.954)
     """
-    n, p, z = len(hits), float(hits.mean()), normal_reach(level)
+    return proportion_of(float(hits.mean()), len(hits), level)
+
+
+def proportion_of(p: float, n: int, level: float) -> Estimate:
+    """A part `p` of `n` rounds, with Wilson's interval."""
+    z = normal_reach(level)
     centre, reach = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     return Estimate(p, (centre - reach) / (1 + z**2 / n), (centre + reach) / (1 + z**2 / n))
 

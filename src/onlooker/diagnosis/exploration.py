@@ -13,14 +13,15 @@ from typing import Literal
 import numpy as np
 
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, normal_reach
-from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis.bins import proportion
+from onlooker.base.types import Matrix, Vector
+from onlooker.diagnosis.bins import proportion, proportion_of
 from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain
 from onlooker.diagnosis.movement import RIDGE, Pull
 from onlooker.diagnosis.policies import LATE
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
+from onlooker.observers.dynamic.guesses import best_guesses
 
 DRAWS = 10
 """Policies as plausible as the estimate, by which its error is judged, always the same ones."""
@@ -31,8 +32,8 @@ BLOCKS = 30
 NOW_ROUNDS = 100
 """The last 30% of the rounds are now, at least so many."""
 
-MEMORY = 3
-"""Short stretches on either side that a learner which moves is compared with."""
+PLAUSIBLE = 0.05
+"""Likelihood, relative to the best, from which on an explanation of the picks counts for the interval."""
 
 Trend = Literal["rising", "falling", "steady"]
 
@@ -51,24 +52,13 @@ class Exploration:
     """Whether that share rises or falls over these rounds, beyond chance and beyond what the offers explain."""
 
 
-def find_exploration(
-    log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int, moving: bool
-) -> Exploration:
-    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count.
-
-    Where the learner moves, its best guess is that of the rounds around: the policy, moved by what they ask for.
-    """
+def find_exploration(log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int) -> Exploration:
+    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count."""
     scores = log.features @ pull.fit.theta
-    fixed = ragged.argmax(scores, log.offsets)
-    missed = _followed(log, pull) != log.chosen if moving else fixed != log.chosen
-    length = log.n_rounds - since
-    now = slice(log.n_rounds - max(round((1 - LATE) * length), min(NOW_ROUNDS, length)), None)
+    missed = ragged.argmax(scores, log.offsets) != log.chosen
+    now = slice(log.n_rounds - _recent(log.n_rounds - since), None)
     found = proportion(missed[now], level)
-    if moving:
-        # Stretches follow a learner at a distance: what they win back is taken to be half of what its moves cost.
-        doubt = 2 * abs(float((fixed != log.chosen)[now].mean()) - found.value)
-    else:
-        doubt = _doubt(log[now], pull, log.n_rounds)
+    doubt = _doubt(log[now], pull, log.n_rounds)
     mixture = explain(log, scores, others, np.array([0, log.n_rounds]), steps=8)
     return Exploration(
         share=found.value,
@@ -76,6 +66,33 @@ def find_exploration(
         high=min(1.0, found.high + doubt / 2),
         trend=_trend((missed - (1 - mixture.best))[since:], level),
     )
+
+
+def find_followed(log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int) -> Exploration:
+    """The same for a learner that moves: its best guess is that of the round, by the weights that it had then.
+
+    Those are followed without a model of how it learns. What they leave open is in the interval: every combination of
+    noise and error that explains the picks about as well as the best one.
+    """
+    found = best_guesses(log, since)
+    now = found.rounds >= log.n_rounds - _recent(log.n_rounds - since)
+    weights, n_now = found.weights, int(np.count_nonzero(now))
+    shares = found.missed[:, now].mean(axis=1)
+    plausible = shares[weights >= PLAUSIBLE * weights.max()]
+    least, most = (proportion_of(float(end), n_now, level) for end in (plausible.min(), plausible.max()))
+    best = explain(log, log.features @ pull.fit.theta, others, np.array([0, log.n_rounds]), steps=8).best
+    return Exploration(
+        share=float(weights @ shares),
+        # Less than half a round is none.
+        low=least.low if least.low * n_now >= 0.5 else 0.0,
+        high=most.high,
+        trend=_trend(weights @ found.missed - (1 - best)[found.rounds], level),
+    )
+
+
+def _recent(n_rounds: int) -> int:
+    """How many rounds of so many are now."""
+    return max(round((1 - LATE) * n_rounds), min(NOW_ROUNDS, n_rounds))
 
 
 def _doubt(now: BanditLog, pull: Pull, n_rounds: int) -> float:
@@ -91,22 +108,6 @@ def _root(log: BanditLog, pull: Pull) -> Matrix:
     weights = np.maximum(pull.mixture.own[-log.n_rounds :], LEAST_WEIGHT)
     information = SoftmaxObjective(log, l2=0.0, weights=weights).evaluate(pull.fit.theta).hessian * weights.mean()
     return Curvature.of(information + RIDGE * np.diag(np.diag(information)), flat=UNIDENTIFIED).root
-
-
-def _followed(log: BanditLog, pull: Pull) -> Index:
-    """Best arm of each round by a policy that moves with the stretches around its own."""
-    from scipy.signal import lfilter
-
-    keep, sizes = 1 - 1 / MEMORY, np.diff(pull.bounds)[:, None]
-    sides = [lfilter([0.0, 1.0], [1.0, -keep], side, axis=0) for side in (pull.scores, pull.scores[::-1])]
-    around = sides[0] + sides[1][::-1]
-    scale = float((sizes * pull.scores * around).sum() / max(1e-300, float(((sizes * around) ** 2).sum())))
-    moves = (max(0.0, scale) * around) @ pull.root.T
-    best = np.empty(log.n_rounds, dtype=np.int64)
-    for start, stop, move in zip(pull.bounds[:-1].tolist(), pull.bounds[1:].tolist(), moves, strict=True):
-        part = log[start:stop]
-        best[start:stop] = ragged.argmax(part.features @ (pull.fit.theta + move), part.offsets)
-    return best
 
 
 def _trend(excess: Vector, level: float) -> Trend:

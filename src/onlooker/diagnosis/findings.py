@@ -80,7 +80,7 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
 
     late = int(LATE * log.n_rounds)
     fit = imitate(log.suffix(late), tolerance=FAST)
-    final = cross_predict(log, late, fit)
+    final = cross_predict(log, late, fit.theta)
     chance = 1 / log.n_arms
     gain = (final.given - chance)[late:]
     error = float(gain.std()) / len(gain) ** 0.5

@@ -19,7 +19,6 @@ import numpy as np
 from onlooker.base.numerics import UNIDENTIFIED, Curvature
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis.mixture import LEAST_WEIGHT, Mixture, explain, fit_policy
-from onlooker.diagnosis.settling import MATERIAL
 from onlooker.imitation.newton import Fit
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog
@@ -54,11 +53,11 @@ LEAST_P = 1 / (1 + DRAWS)
 LEAST_COST = 0.02
 """A step that costs the policy before it less than this part of what a policy predicts is not looked at."""
 
-CLEAR = 3.0
-"""A step that costs less than a tenth counts if it stands out so many times as far as chance allows.
+CLEAR = ((0.02, 3.0), (0.1, 2.25), (0.5, 1.0))
+"""What a step has to cost, and how many times as far as chance allows it has to stand out then.
 
-Learners with weights of their own for each arm correct an arm that they had misjudged: such steps are slight, and about
-twice as far as chance allows. A learner that averages over a world which turned takes slight steps too, five times so.
+Learners with weights of their own for each arm correct an arm that they had misjudged: such steps cost up to three
+tenths, and stand out up to twice as far as chance allows. Those of learners whose world turned stand out six times so.
 """
 
 MATERIAL_NOW = 0.005
@@ -170,8 +169,8 @@ class GivenUp:
 
     @property
     def matters(self) -> bool:
-        """Whether the step is large, or slight and clear."""
-        return self.share >= MATERIAL or (self.share >= LEAST_COST and self.z >= CLEAR * self.critical)
+        """Whether the step is large, or smaller and clear."""
+        return any(self.share >= cost and self.z >= times * self.critical for cost, times in CLEAR)
 
 
 def find_given_up(pull: Pull) -> GivenUp:

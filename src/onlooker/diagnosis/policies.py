@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onlooker.base.defaults import L2
 from onlooker.base.types import Index, Vector
 from onlooker.imitation.newton import TOLERANCE, Fit, minimise
+from onlooker.imitation.short import is_short, short_fit
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
@@ -58,6 +59,22 @@ def imitate(log: BanditLog, near: Fit | None = None, *, tolerance: float = TOLER
     return minimise(SoftmaxObjective(log, l2=L2), near, tolerance=tolerance)
 
 
+def imitated(log: BanditLog, near: Vector | None = None, weights: Vector | None = None) -> Vector:
+    """The weights of the policy that explains the rounds of a stretch, or those that count; roughly, but fast.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 4, 2))
+    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0]).argmax(axis=1))
+    >>> bool(np.allclose(imitated(log), imitate(log).theta, rtol=1e-3))
+    True
+    """
+    found = short_fit(log, l2=L2, tolerance=FAST, weights=weights, near=near) if is_short(log, L2) else None
+    if found is not None:
+        return found
+    return imitate(log if weights is None else log[np.flatnonzero(weights)], tolerance=FAST).theta
+
+
 def held_out_hits(log: BanditLog, train: Index, test: Index) -> Flags:
     """In which of the rounds `test` the policy fitted to the rounds `train` makes the pick.
 
@@ -82,7 +99,11 @@ def predict(log: BanditLog, theta: Vector) -> Predicted:
     >>> predicted.hits, predicted.given, predicted.expected
     (array([ True, False]), array([0.75, 0.25]), array([0.625, 0.625]))
     """
-    scores = LinearPolicy(theta).scores(log)
+    return _predicted(LinearPolicy(theta).scores(log), log)
+
+
+def _predicted(scores: Vector, log: BanditLog) -> Predicted:
+    """What scores of all rows predict."""
     probabilities = ragged.softmax(scores, log.offsets)
     return Predicted(
         hits=np.asarray(ragged.argmax(scores, log.offsets) == log.chosen),
@@ -91,16 +112,19 @@ def predict(log: BanditLog, theta: Vector) -> Predicted:
     )
 
 
-def cross_predict(log: BanditLog, start: int, near: Fit) -> Predicted:
+def cross_predict(log: BanditLog, start: int, near: Vector) -> Predicted:
     """Let the rounds from `start` on predict every round of the log, none of them by a policy that has seen it.
 
     Every fifth round is predicted by the policy fitted to the other rounds from `start` on; rounds before it by the
-    same policies, so that the two can be compared.
+    same policies, so that the two can be compared. Fits start from `near`.
     """
     rounds = np.arange(log.n_rounds)
+    trains = [((rounds >= start) & (rounds % FOLDS != fold)).astype(np.float64) for fold in range(FOLDS)]
+    if is_short(log, L2):
+        thetas = np.array([imitated(log, near, train) for train in trains])
+        return _predicted(np.einsum("rj,rj->r", log.dense, thetas[np.repeat(rounds % FOLDS, log.n_arms)]), log)
     hits, given, expected = np.empty(len(rounds), dtype=bool), np.empty(len(rounds)), np.empty(len(rounds))
-    for fold in range(FOLDS):
-        train = rounds[(rounds >= start) & (rounds % FOLDS != fold)]
-        part = predict(log[fold::FOLDS], imitate(log[train], near, tolerance=FAST).theta)
+    for fold, train in enumerate(trains):
+        part = predict(log[fold::FOLDS], imitated(log, near, train))
         hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = part.hits, part.given, part.expected
     return Predicted(hits=hits, given=given, expected=expected)

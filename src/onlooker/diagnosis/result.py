@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from onlooker.base.notebook import InHtml, Pictured
 from onlooker.base.text import text_table
 from onlooker.diagnosis.bins import Bin, Estimate
 from onlooker.diagnosis.exploration import Exploration
@@ -78,7 +79,7 @@ class Block:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Diagnosis:
+class Diagnosis(Pictured, InHtml):
     """What a log shows about its learner; printing it shows the verdict and a table.
 
     It answers two questions: what the learner values, and how it picks.

@@ -98,6 +98,42 @@ def habitual(share: float) -> str:
     )
 
 
+def two_at_once(share: float) -> str:
+    """Of picks that two policies explain better than one."""
+    return (
+        f"the picks look like two policies at once: about {share:.0%} of the rounds follow another one, as with A/B "
+        "buckets or a fallback. The weights mix both; if a column says which rounds are whose, diagnose them apart "
+        "(--by COLUMN)"
+    )
+
+
+def forced(position: int, share: float) -> str:
+    """Of picks at one position whatever is there."""
+    return (
+        f"about {share:.0%} of the picks are at position {position} whatever its features: a pinned or forced pick "
+        "beside the policy, or a feature that the log lacks. Leave such rounds out if they are known"
+    )
+
+
+def withdrawn(position: int, count: int, last: int, missing: float) -> str:
+    """Of positions that are not picked any more."""
+    more = "" if count == 1 else f", and {count - 1} more like it"
+    return (
+        f"position {position} was offered but never picked after round {last:,}, though one policy for the whole log "
+        f"expects about {missing:.0f} picks{more}: a cap or a rule beside the policy, or a change of what it values. "
+        "Leave such offers out if it is a rule"
+    )
+
+
+def under_way(rounds: int) -> str:
+    """Of a log whose first rounds are like its last."""
+    return (
+        f"the first {rounds:,} rounds are already about as predictable as the last: the learner learned within them, "
+        "does not learn, or began before the log. In the last case use --burn-in auto: the burn-in rule N^0.9 and "
+        "tracking suppose that it began with round 0"
+    )
+
+
 def _late(agreement: Estimate, chance: float, level: float) -> str:
     return (
         f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.diagnosis.policies import Predicted
 
 MATERIAL = 0.1
@@ -38,6 +38,13 @@ LEAST_POSSIBLE = 1e-3
 
 LEAST_END = 0.02
 """The end of the log is made longer where it holds less than this part of what is possible, and is at least so good."""
+
+
+FIRST_ROUNDS, FIRST_PART = 60, 0.02
+"""The first rounds of a log: at least so many, and this part of it."""
+
+SURELY = 1.645
+"""Standard errors by which the first rounds have to be good enough."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,6 +92,22 @@ class Settling:
         """
         return bool(self.fitted[max(0, self.block - 2)] < 0.5)
 
+    @property
+    def first(self) -> int:
+        """Where the first rounds of the log end: after so many of them, or so large a part of it."""
+        bounds = self.bounds[1:]
+        return int(bounds[bounds >= max(FIRST_ROUNDS, FIRST_PART * bounds[-1])][0])
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the final policy surely fits the first rounds nearly as well as the last ones."""
+        part = self.bounds[1:] <= self.first
+        share, error = self.share[part], self.error[part]
+        if np.isnan(share).any() or self.block:
+            return False
+        surely = float(share.mean()) - SURELY * float(np.sqrt((error**2).sum())) / len(share)
+        return surely >= 1 - 2 * MATERIAL
+
 
 def find_settling(final: Predicted, chance: Vector, level: float) -> Settling:
     """Find the round since which the final policy has fitted as well as at the end, to within `MATERIAL`.
@@ -108,15 +131,15 @@ def find_settling(final: Predicted, chance: Vector, level: float) -> Settling:
     # The floor is far above rounding, for logs in which every round is alike.
     variance = np.maximum(_variance(final, chance, bounds, gained / possible), (1e-6 * possible) ** 2)
     fitted = _monotone(gained / possible, possible)
-    end = max(LEAST_END, _end(gained, possible))
+    end = max(LEAST_END, float(_end(gained, possible)))
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((DRAWS, m)) * np.sqrt(variance)
     rise, fall = (float(_steepest(sign * gained, possible, variance)) for sign in (1, -1))
     null = _steepest(noise, possible, variance)
-    blocks = np.array([_first_level(fitted * possible + drawn, possible) for drawn in noise])
+    blocks = _first_level(fitted * possible + noise, possible)
     tail = (1 - level) / 2
     low, high = np.quantile(blocks, [tail, 1 - tail], method="nearest")
-    block = _first_level(gained, possible)
+    block = int(_first_level(gained[None], possible)[0])
     return Settling(
         bounds=bounds,
         share=np.where(expected < possible, np.nan, gained / possible / end),
@@ -159,14 +182,27 @@ def _monotone(share: Vector, weights: Vector) -> Vector:
     return np.asarray(isotonic_regression(share, weights=weights).x)
 
 
-def _end(gained: Vector, possible: Vector) -> float:
+def _end(gained: Vector, possible: Vector) -> Vector:
+    """The level at the end of a curve, or of each of several."""
     reached = np.cumsum(possible[::-1])
     enough = int(np.searchsorted(reached, LEAST_END * reached[-1])) + 1
-    last = max(1, round(END * len(gained)), enough)
-    return float(gained[-last:].sum() / possible[-last:].sum())
+    last = max(1, round(END * len(possible)), enough)
+    return np.asarray(gained[..., -last:].sum(axis=-1) / possible[-last:].sum())
 
 
-def _first_level(gained: Vector, possible: Vector) -> int:
-    """First block from which on the closest curve that never falls is level with the end."""
-    enough = _monotone(gained / possible, possible) >= (1 - MATERIAL) * _end(gained, possible)
-    return int(enough.argmax()) if enough.any() else len(gained) - 1
+def _first_level(gained: Matrix, possible: Vector) -> Index:
+    """First block from which on the closest curve that never falls is level with the end, for each curve of a row.
+
+    That curve is at block i the largest, over all first blocks up to i, of the least mean from there to i or beyond.
+    """
+    n, m = gained.shape
+    least = (1 - MATERIAL) * _end(gained, possible)
+    sums, weights = np.cumsum(gained, axis=1), np.cumsum(possible)
+    curve = np.full((n, m), -np.inf)
+    for first in range(m):
+        before = sums[:, first - 1 : first] if first else 0.0
+        means = (sums[:, first:] - before) / (weights[first:] - (weights[first - 1] if first else 0.0))
+        onwards = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
+        np.maximum(curve[:, first:], onwards, out=curve[:, first:])
+    enough = curve >= least[:, None]
+    return np.asarray(np.where(enough.any(axis=1), enough.argmax(axis=1), m - 1), dtype=np.int64)

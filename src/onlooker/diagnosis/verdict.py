@@ -11,14 +11,16 @@ from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import sentences
+from onlooker.diagnosis.besides import find_forced, find_withdrawn
 from onlooker.diagnosis.bins import Estimate, proportion
-from onlooker.diagnosis.exploration import Exploration, find_exploration
+from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
 from onlooker.diagnosis.settling import Settling
+from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_log, as_narrow
@@ -217,7 +219,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     agreement = proportion(found.final.hits[late], level)
     chance = float((1 / choices.n_arms)[late].mean())
     state, sentence, since, changed = _state(log, found, level, agreement, chance)
-    notes += _notes(log, found, state, level)
+    notes += [*_notes(log, found, state, level), *_beside(choices, found, state)]
     settling, diagnostics = found.settling, found.diagnostics
     exploration = _exploration(choices, found, state, level)
     place = since or changed
@@ -252,12 +254,17 @@ def _exploration(choices: BanditLog, found: Findings, state: State, level: float
     if state in UNKNOWN or found.settling is None:
         return Exploration()
     if state != "stable" or not found.steady(level):
-        part, ways = choices[found.start :], part_of(found.others, choices, found.start)
-        return find_exploration(part, ways, found.recent, level, since=0, moving=found.moving(level))
+        last = found.changes[-1].round if found.changes else 0
+        first = min(found.start, max(last, choices.n_rounds - FOLLOWED))
+        ways = part_of(found.others, choices, first)
+        return find_followed(choices[first:], ways, found.recent, level, since=found.start - first)
     block = _first_block(found.settling, level, steady=True)
     since = int(found.settling.bounds[block])
-    return find_exploration(choices, found.others, found.whole.pull, level, since=since, moving=False)
+    return find_exploration(choices, found.others, found.whole.pull, level, since=since)
 
+
+FOLLOWED = 8000
+"""Rounds that a learner which moves is followed for, unless its last half is longer."""
 
 UNKNOWN: tuple[State, ...] = ("no preference", "not enough evidence")
 """States in which nothing is said of how it picks: there is no best guess."""
@@ -277,6 +284,25 @@ def _notes(log: BanditLog, found: Findings, state: State, level: float) -> Itera
         yield sentences.habitual(found.repeats)
     if state == "changed" and found.late is None:
         yield "too few rounds follow the change to say whether the new policy is stable"
+
+
+def _beside(choices: BanditLog, found: Findings, state: State) -> Iterator[str]:
+    """What a system seems to do beside its learner, by rounds that one policy explains as well as any does."""
+    if state in UNKNOWN:
+        return
+    stable = state == "stable" and found.settling is not None
+    start, pull = (0, found.whole.pull) if stable else (found.start, found.recent)
+    part, rank = choices[start:], found.preference.rank
+    if enough_for_two(part.n_rounds, rank):
+        recent = max(start, choices.n_rounds - MOST_ROUNDS)
+        two = find_two_policies(choices[recent:], part_of(found.others, choices, recent))
+        if two.proved:
+            yield sentences.two_at_once(two.share)
+    yield from find_forced(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()))
+    whole = found.whole.pull
+    yield from find_withdrawn(choices, whole.fit.theta, float(whole.mixture.shares[:, 1].mean()), found.rounds)
+    if stable and found.settling is not None and found.settling.under_way:
+        yield sentences.under_way(int(found.rounds[found.settling.first - 1]) + 1)
 
 
 HABIT = 0.05

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, as_whole
 from onlooker.base.errors import InputError, LowOverlapWarning
+from onlooker.base.notebook import Pictured, as_frame
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.base.warn import warn
 from onlooker.evaluation.metrics import information_share
@@ -39,7 +40,7 @@ DRAWS = 200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Propensities:
+class Propensities(Pictured):
     """How a learner picked in every round of a log; printing it shows the main figures.
 
     Examples
@@ -140,10 +141,7 @@ class Propensities:
                 "propensity": self.values,
             }
         )
-        try:
-            return table.to_pandas()
-        except ImportError:
-            return table
+        return as_frame(table)
 
     def to_dict(self) -> dict[str, Any]:
         """The main figures as plain values, for JSON."""

@@ -51,9 +51,10 @@ def read_log(
     **columns
         Which columns mean what, where they are not called as `write_log` calls them. Long tables take `round`,
         `chosen`, `arm`, `features`, `categories`, `order_by`, `like`, `cross` and `slate` (see `BanditLog.from_frame`),
-        tables of one row per round `wide` or `candidates` besides, nested ones `round`, `chosen`, `arm`, `arms`,
-        `order_by` and `like`. In a long table `features` defaults to every column of numbers or of text with few levels
-        that is none of these, nor a reward, a propensity or an id by its name and values. CSV takes
+        tables of one row per round `wide` or `candidates` besides, or `context`, `offered`, `items` and `users` (tables
+        of the arms and of the users by id; `user` is the column of their ids), nested ones `round`, `chosen`, `arm`,
+        `arms`, `order_by` and `like`. In a long table `features` defaults to every column of numbers or of text with
+        few levels that is none of these, nor a reward, a propensity or an id by its name and values. CSV takes
         `decimal` besides, its decimal mark: `","` in much of Europe; without it, numbers with commas are refused.
 
     Examples

@@ -102,8 +102,8 @@ def remedy(mark: str) -> str:
     return "write numbers with decimal commas in all columns, without thousands separators"
 
 
-def check_text(column: Any, name: str, mark: str, *, named: bool) -> None:
-    """Refuse text that was meant for numbers, by the other decimal mark, or by numbers at its head unless `named`."""
+def check_text(column: Any, name: str, mark: str) -> None:
+    """Refuse text that was meant for numbers, by the other decimal mark, or by numbers at its head."""
     import pyarrow.compute as pc
 
     other = _OTHER[mark]
@@ -112,7 +112,7 @@ def check_text(column: Any, name: str, mark: str, *, named: bool) -> None:
         found = column[row].as_py()[:40]
         raise InputError(f"column {name!r}, {place(row)} is {found!r}: {remedy(mark)}, or name it as a category")
     head = pc.match_substring_regex(column.slice(0, _HEAD), _NUMBER[mark])
-    if not named and 2 * (pc.sum(head).as_py() or 0) > len(head):
+    if 2 * (pc.sum(head).as_py() or 0) > len(head):
         row = pc.index(pc.match_substring_regex(column, _NUMBER[mark]), value=False).as_py()
         raise InputError(
             f"column {name!r}, {place(row)} is {column[row].as_py()!r}, not a number: "

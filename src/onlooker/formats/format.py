@@ -209,9 +209,10 @@ def long_format(
     def rounds(file: Any, options: dict[str, Any]) -> Rounds | None:
         """The log of a table of one row per round; None where rows are offered arms."""
         from onlooker.formats.round_tables import read_rounds
+        from onlooker.formats.users import with_users
 
         columns = wanted(options)
-        return read_rounds(opened(file), columns) if columns.per_round else None
+        return read_rounds(*with_users(opened(file), columns)) if columns.per_round else None
 
     def read(file: Any, **options: Any) -> BanditLog:
         found = rounds(file, options)
@@ -230,13 +231,18 @@ def long_format(
         from onlooker.formats.long_scan import LongScan
         from onlooker.formats.round_tables import RoundScan
         from onlooker.formats.shaped import columns_of, shaped_files
+        from onlooker.formats.users import with_users
 
         columns, sources = wanted(options), []
         for file in files:
             with named(file.path, "read"):
                 sources.append(opened(file))
         if columns.per_round:
-            return RoundScan(sources, columns, batch_rows)
+            joined = []
+            for one in sources:
+                with named(one.path, "read"):
+                    joined.append(with_users(one, columns))
+            return RoundScan([one for one, _ in joined], joined[0][1], batch_rows)
         sources = shaped_files(sources, columns)
         return LongScan(sources, columns_of(sources[0], columns), batch_rows)
 

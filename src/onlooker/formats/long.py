@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.types import Ids
+from onlooker.base.types import Ids, Index
 from onlooker.logs import ragged
 from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, is_outcome
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.long_tables import known_picks
+from onlooker.logs.ragged import slate_positions
 
-ROUND, ARM, CHOSEN = "round", "arm", "chosen"
+ROUND, ARM, CHOSEN, POSITION = "round", "arm", "chosen", "position"
 """What the columns are called unless the caller names others."""
 
 
@@ -23,13 +24,19 @@ def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.
 
     `widen` makes float32 float64: the shortest text of 0.1 as float32 would come back as another float64.
     """
-    first_round = 0
+    first_round, slates = 0, None
     for log in logs:
-        yield from _tables(log, first_round, values, widen=widen)
+        positions = slate_positions(log.round_ids, log.n_arms)
+        slates = positions is not None if slates is None else slates
+        if positions is not None and not slates:
+            raise InputError("slates begin in a later part of the log: write lists (`onlooker convert` to .parquet)")
+        if slates and positions is None:
+            positions = np.ones(log.n_rounds, dtype=np.int64)
+        yield from _tables(log, first_round, positions, values, widen=widen)
         first_round += log.n_rounds
 
 
-def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> Iterator[Any]:
+def _tables(log: BanditLog, first_round: int, positions: Index | None, values: int, *, widen: bool) -> Iterator[Any]:
     import pyarrow as pa
 
     features = feature_labels(log.weight_names, log.n_features)
@@ -37,13 +44,15 @@ def _tables(log: BanditLog, first_round: int, values: int, *, widen: bool) -> It
     rounds = id_array(ids, "round_ids")
     named = log.arm_ids
     arms = None if named is None else id_array(named, "arm_ids")
-    _check_writable(features, rounds, arms)
+    _check_writable(features, rounds, arms, positions)
     for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
         columns = {ROUND: rounds.take(np.repeat(np.arange(start, stop), part.n_arms))}
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
         columns |= {name: pa.array(values) for name, values in known_picks(part, sets=log.possible is not None).items()}
+        if positions is not None:
+            columns[POSITION] = pa.array(np.repeat(positions[start:stop], part.n_arms))
         rows = part.dense
         rows = rows.astype(np.float64, copy=False) if widen else rows
         yield pa.table(columns | {name: pa.array(rows[:, j]) for j, name in enumerate(features)})
@@ -62,22 +71,26 @@ def id_array(ids: Ids, name: str) -> Any:
     return array
 
 
-def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any) -> None:
+def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any, positions: Index | None) -> None:
     """A long table tells rounds apart by their ids, features from the rest by their names, and a blank is a gap."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    taken = {ROUND, ARM, CHOSEN} if positions is None else {ROUND, ARM, CHOSEN, POSITION}
     for name in features:
-        if name in {ROUND, ARM, CHOSEN, POSSIBLE, OFFER_PROBABILITY} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
+        if name in {*taken, POSSIBLE, OFFER_PROBABILITY} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:
             raise InputError(f"{name} has an empty id, which a long table cannot hold: fill it in or write .parquet")
+    if positions is not None:
+        round_ids = round_ids.filter(pa.array(positions == 1))
     tally = pc.value_counts(round_ids)
     most = int(np.argmax(tally.field("counts").to_numpy()))
     times = tally.field("counts")[most].as_py()
     if times > 1:
         twice = tally.field("values")[most].as_py()
         raise InputError(
-            f"round id {twice!r} stands for {times} rounds, as in a slate, and a long table has one id per round: "
-            "make ids distinct, or write lists (`onlooker convert` to .parquet)"
+            f"round id {twice!r} stands for {times} rounds, and a long table has one id per round: make ids distinct, "
+            "or write lists (`onlooker convert` to .parquet)"
         )

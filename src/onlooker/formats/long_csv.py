@@ -95,11 +95,6 @@ _PARQUET = "is no text but Parquet: call it .parquet"
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
-def _are_named(columns: Columns) -> bool:
-    """Whether features were chosen by name: then text is one. A context has to be named, so that says nothing of it."""
-    return columns.named is not None and not columns.per_round
-
-
 class CsvSource:
     """A CSV file: ids are whole numbers where every one is written as such, else text."""
 
@@ -138,7 +133,7 @@ class CsvSource:
                 table = table.set_column(j, name, as_whole_ids(table[name], name))
             elif name not in columns.keys and pa.types.is_string(table[name].type):
                 if name not in fixed and not is_outcome(name):
-                    check_text(table[name], name, _mark(columns), named=_are_named(columns))
+                    check_text(table[name], name, _mark(columns))
                 table = table.set_column(j, name, without_blanks(table[name]))
         return table
 
@@ -183,7 +178,7 @@ class CsvSource:
             if named and (row := stray(batch[field.name], _mark(columns))) >= 0:
                 raise odd_pick(field.name, row, batch[field.name][row].as_py()[:40])
             if field.name not in columns.keys:
-                check_text(batch[field.name], field.name, _mark(columns), named=_are_named(columns))
+                check_text(batch[field.name], field.name, _mark(columns))
 
     def _types(self, columns: Columns) -> dict[str, Any]:
         """Type of every column, as its first block and the user have it."""
@@ -320,7 +315,7 @@ def _conversion(columns: Columns, types: dict[str, Any], included: list[str] | N
 
 
 def _ids(columns: Columns) -> list[str]:
-    return [name for name in (columns.round, columns.arm, columns.by) if name]
+    return [name for name in (columns.round, columns.arm, columns.by, columns.user) if name]
 
 
 def _numbers(columns: Columns) -> list[str]:

@@ -19,12 +19,13 @@ from onlooker.base.text import shown, some_of
 from onlooker.formats.format import TABLE, Format, long_format, named
 from onlooker.formats.joined import Chained, LogFiles
 from onlooker.formats.open_bandit import ITEMS
-from onlooker.formats.places import Place, files_of_folder, find_place
+from onlooker.formats.places import Place, below_common_folder, files_of_folder, find_place
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
 from onlooker.formats.round_tables import assumed_rounds, item_columns
 from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
+from onlooker.formats.users import user_columns
 from onlooker.logs.categories import Encoding, products_of
 from onlooker.logs.columns import Columns, is_outcome
 from onlooker.logs.log import BanditLog
@@ -39,7 +40,7 @@ BATCH_ROWS = 100_000
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
 _COLUMNS = (
-    *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates"),
+    *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user"),
     *("possible", "picked_group", "offer_probability"),
 )
 _LISTS = ("features", "categories", "context")
@@ -67,13 +68,13 @@ class Opened(Generic[Held]):
         place: Place,
         file: Any,
         options: dict[str, Any],
-        items: dict[Path, str],
+        beside: dict[Path, str],
     ) -> Opened[Held]:
-        """Say what was assumed about a log while what it is read from is at hand; `items` are further files."""
+        """Say what was assumed about a log while what it is read from is at hand; `beside` are further files."""
         first = next(iter(log.values())) if isinstance(log, dict) else log
         files = {path: place.called(path) for one in place.paths for path in _behind(found, one)}
         what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, first)
-        return cls(log, found, [what, *_order(place), *more], files | items)
+        return cls(log, found, [what, *_order(place), *more], files | beside)
 
 
 def locate(source: object, options: dict[str, Any], *, again: bool = False) -> tuple[Place, dict[str, Any]]:
@@ -89,10 +90,10 @@ def open_log(source: object, options: dict[str, Any], *, memory_limit: int | str
     """See `read_log`."""
     with memory_limited(_as_limit(memory_limit)), _found(source, options) as (place, found, file, given):
         check_options(found, given)
-        items, read = _with_items(given)
+        more, read = _with_tables(given)
         log = _read_each(found, file, read) if isinstance(file, LogFiles) else found.read(file, **read)
         check_held(log.nbytes)
-        return Opened.of(log, found, place, file, given, items)
+        return Opened.of(log, found, place, file, read, more)
 
 
 def open_logs(
@@ -105,10 +106,10 @@ def open_logs(
         if isinstance(file, LogFiles) and found.columns is None:
             raise InputError(f"{found.name} is told apart by a column in one file only: read them one by one")
         check_options(found, given | {"by": by}, besides=("by",))
-        items, read = _with_items(given)
+        more, read = _with_tables(given)
         logs = found.read_by(file, by=by, **read)
         check_held(sum(log.nbytes for log in logs.values()))
-        return Opened.of(logs, found, place, file, given, items)
+        return Opened.of(logs, found, place, file, read, more)
 
 
 def open_scan(
@@ -126,12 +127,12 @@ def open_scan(
             with named(first.path, "read"):
                 check_options(found, given)
             with memory_limited(limit):
-                items, read = _with_items(given)
+                more, read = _with_tables(given)
                 if found.scan is None:
                     scanned: Any = WholeFiles(found, files, rows, given)
                 else:
                     scanned = found.scan(files if table is None else [table], batch_rows=rows, **read)
-            return Opened.of(LogScan(place, scanned, unchanged, limit), found, place, first, given, items)
+            return Opened.of(LogScan(place, scanned, unchanged, limit), found, place, first, read, more)
 
 
 @contextmanager
@@ -168,16 +169,25 @@ def _found(source: object, options: dict[str, Any]) -> Iterator[tuple[Place, For
                 yield place, found, several, given
 
 
-def _with_items(options: dict[str, Any]) -> tuple[dict[Path, str], dict[str, Any]]:
-    """Files of the table of items, and the options with the table in their place."""
-    if options.get("items") is None:
-        return {}, options
-    with _found(options["items"], {}) as (place, found, file, _):
-        if found.source is None:
-            raise InputError(f"is {found.name}, but items are a table of one row per item: pass CSV, JSONL or Parquet")
-        table = found.source(file)
-        files = {path: place.called(path) for path in place.paths}
-        return files, options | {"items": table.table(item_columns(table.names, options))}
+def _with_tables(options: dict[str, Any]) -> tuple[dict[Path, str], dict[str, Any]]:
+    """Files of the tables of items and users, and the options with the tables in their place."""
+    files: dict[Path, str] = {}
+    for name, columns_of in _BESIDE.items():
+        if options.get(name) is None:
+            continue
+        with _found(options[name], {}) as (place, found, file, _):
+            if found.source is None:
+                raise InputError(
+                    f"is {found.name}, but {name} are a table of one row per {name[:-1]}: pass CSV, JSONL or Parquet"
+                )
+            table = found.source(file)
+            files |= {path: place.called(path) for path in place.paths}
+            options = options | {name: table.table(columns_of(table.names, options))}
+    return files, options
+
+
+_BESIDE = {"items": item_columns, "users": user_columns}
+"""Tables beside a log, and what their columns mean."""
 
 
 @contextmanager
@@ -226,7 +236,7 @@ def _order(place: Place) -> list[str]:
     """The order of several files, in words, and the columns that their folders are named for."""
     if len(place.files) < 2:
         return []
-    names = [Path(place.called(path)).name for path in place.paths]
+    names = below_common_folder([place.called(path) for path in place.paths])
     shown_names = names if len(names) <= 4 else [*names[:2], "...", names[-1]]
     lines = [f"{counted(len(names), 'file')}, in this order: {', '.join(shown_names)}"]
     if place.files[0].partitions:

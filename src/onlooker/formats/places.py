@@ -199,6 +199,21 @@ def _set_partitions(places: Sequence[Place]) -> None:
         file.partitions = values
 
 
+def below_common_folder(names: Sequence[str]) -> list[str]:
+    """Names of files without the folders that all of them lie in.
+
+    Examples
+    --------
+    >>> below_common_folder(["log/day=2/0.csv", "log/day=10/0.csv"]), below_common_folder(["s3://b/1.csv", "s3://b/2.csv"])
+    (['day=2/0.csv', 'day=10/0.csv'], ['1.csv', '2.csv'])
+    """
+    parts = [name.replace(os.sep, "/").split("/") for name in names]
+    common = 0
+    while all(len(one) > common + 1 for one in parts) and len({one[common] for one in parts}) == 1:
+        common += 1
+    return ["/".join(one[common:]) for one in parts]
+
+
 def partitions(names: Sequence[str]) -> list[dict[str, Any]]:
     """What the folders of every file say of its rows: `year=2024/month=05/` are two columns.
 

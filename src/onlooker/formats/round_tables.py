@@ -17,6 +17,7 @@ from onlooker.base.types import Ids
 from onlooker.formats.format import Format, Source, check_text, named
 from onlooker.formats.long_csv import IdKind
 from onlooker.formats.scan import LogScan
+from onlooker.formats.users import with_users
 from onlooker.logs.categories import Categories, as_categories
 from onlooker.logs.columns import CONSTANT, Columns
 from onlooker.logs.encoding import check_gaps, is_text, level_counts
@@ -255,11 +256,13 @@ def item_columns(names: Sequence[str], options: Mapping[str, Any]) -> Columns:
 
 def assumed_rounds(found: Format, file: Any, columns: Columns, log: BanditLog | LogScan) -> list[str]:
     """What a table of one row per round was taken to be, a line each."""
-    assert found.columns is not None
-    columns = resolved(found.columns(file), columns)
+    assert found.source is not None
+    source, columns = with_users(found.source(file), columns)
+    columns = resolved(source.names, columns)
     guessed = found.guessed(file) if found.guessed is not None else []
     written = f" with {' and '.join(guessed)}" if guessed else ""
     meanings = {"rounds": columns.round, "picks": columns.arm, "offers": columns.offered, "time": columns.order_by}
+    meanings["users"] = columns.user
     known = ", ".join(f"{word} from {name!r}" for word, name in meanings.items() if name)
     lines = [f"read as {found.name.removeprefix('long ')}, one row per round{written}: {known}"]
     names = log.feature_names or ()

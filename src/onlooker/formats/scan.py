@@ -12,7 +12,7 @@ import numpy as np
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
-from onlooker.base.memory_limit import Room, check_held, memory_limited
+from onlooker.base.memory_limit import Room, check_held, limit_in_force, may_hold, memory_limited
 from onlooker.base.threads import ahead, ordered_map
 from onlooker.base.types import Ids
 from onlooker.formats.format import Format, Scanned, Stretch, named
@@ -153,10 +153,14 @@ class LogScan:
 
 
 class WholeFiles:
-    """Files of a format that is read whole: one at a time, encoded alike."""
+    """Files of a format that is read whole: one at a time, encoded alike.
+
+    What was read is kept for the next pass, as far as a memory limit has room for it: text takes long to parse.
+    """
 
     def __init__(self, found: Format, files: Sequence[LogFile], batch_rows: int, options: dict[str, Any]) -> None:
         self._format, self._files, self.batch_rows, self._options = found, files, batch_rows, options
+        self._kept: dict[int, BanditLog] = {}
         first = self._read(files[0])
         head = first[:1]
         self._sparse = isinstance(first.features, Layout)
@@ -185,8 +189,8 @@ class WholeFiles:
     def __iter__(self) -> Iterator[BanditLog]:
         from scipy.sparse import csr_array
 
-        for file in self._files:
-            log = self._read(file)
+        for number, file in enumerate(self._files):
+            log = self._known(number, file)
             if (log.feature_names, log.n_features) != (self.feature_names, self.n_features):
                 raise InputError(f"{file.path}: has other features than {self._files[0].path}: scan it alone")
             if isinstance(log.features, Layout) != self._sparse:
@@ -202,6 +206,21 @@ class WholeFiles:
 
     def stretches(self) -> None:
         """Files are read one at a time, so that only one is in memory."""
+
+    def _known(self, number: int, file: LogFile) -> BanditLog:
+        """The rounds of a file: read, unless they are kept."""
+        if number in self._kept:
+            return self._kept[number]
+        log = self._read(file)
+        taken = log.nbytes + sum(kept.nbytes for kept in self._kept.values())
+        # Alone it is in memory during a pass in any case.
+        if limit_in_force() is not None and (len(self._files) == 1 or may_hold(taken)):
+            self._kept[number] = log
+        return log
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Workers read their own files.
+        return vars(self) | {"_kept": {}}
 
     def _read(self, file: LogFile) -> BanditLog:
         with named(file.path, "read"), file:

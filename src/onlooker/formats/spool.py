@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,8 +20,15 @@ _MARGIN = 1 << 26
 """Bytes that are left free where the copies are made: other programs write there too."""
 
 
+_LOCK = ".lock"
+"""File in a folder of copies that its process holds a lock on."""
+_PREFIX = "onlooker-"
+
+
 class Spool:
     """A temporary folder that is deleted with the object, or when Python ends.
+
+    A process that is killed leaves its folder behind; the next one that makes a folder deletes it.
 
     Examples
     --------
@@ -37,8 +44,10 @@ class Spool:
 
     def __init__(self) -> None:
         with _room():
-            self.folder = Path(tempfile.mkdtemp(prefix="onlooker-"))
-        self.close: Callable[[], object] = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+            _delete_abandoned(Path(tempfile.gettempdir()))
+            self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            lock = _hold(self.folder)
+        self.close: Callable[[], object] = weakref.finalize(self, _delete, self.folder, lock)
         """Delete it."""
         self.names: dict[Path, str] = {}
         """What messages call every file in it."""
@@ -69,6 +78,46 @@ class Spool:
         for path, name in self.names.items():
             text = text.replace(str(path), name)
         return text
+
+
+def _hold(folder: Path) -> int | None:
+    """Lock a folder until it is let go, or the process ends however it ends; None where the system has no locks."""
+    if os.name != "posix":
+        return None
+    import fcntl
+
+    # Locked before it has its name: there is no moment at which the folder looks abandoned.
+    fresh = folder / f"{_LOCK}.new"
+    lock = os.open(fresh, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    fresh.rename(folder / _LOCK)
+    return lock
+
+
+def _delete(folder: Path, lock: int | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        with suppress(OSError):
+            os.close(lock)
+
+
+def _delete_abandoned(where: Path) -> None:
+    """Delete folders of this user whose process was killed."""
+    if os.name != "posix":
+        return
+    import fcntl
+
+    for lock_file in where.glob(f"{_PREFIX}*/{_LOCK}"):
+        with suppress(OSError):
+            folder = lock_file.parent
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            lock = os.open(lock_file, os.O_RDWR | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def _nothing() -> None:

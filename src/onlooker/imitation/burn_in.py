@@ -17,6 +17,7 @@ from onlooker.base.threads import n_threads
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.out_of_core import refine_suffixes
+from onlooker.imitation.short import is_short, short_fit
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories
 from onlooker.logs.factored import Crossing
@@ -232,14 +233,25 @@ def fit_suffixes(
     last_choice = int(np.flatnonzero(counts).max(initial=-1))
     distinct = np.unique(burn_ins)
     last: tuple[int, SoftmaxObjective, Fit] | None = None
+    short, near = is_short(log, l2), None
     for done, burn_in in enumerate(distinct.tolist(), 1):
-        if burn_in <= last_choice:
+        near = _short(log, burn_in, l2, counts, near) if short and burn_in <= last_choice else None
+        if near is not None:
+            same = np.asarray(burn_ins) == burn_in
+            lost = round_losses(log.suffix(burn_in), near)
+            thetas[same], losses[same] = near, float(counts[burn_in:] @ lost / counts[burn_in:].sum())
+        elif burn_in <= last_choice:
             last = _next_fit(log, burn_in, l2, counts, last)
             same = np.asarray(burn_ins) == burn_in
             thetas[same], losses[same] = last[2].theta, last[2].loss
         if progress is not None:
             progress(done, len(distinct))
     return thetas, losses
+
+
+def _short(log: BanditLog, burn_in: int, l2: float, weights: Vector, near: Vector | None) -> Vector | None:
+    """Theta of one suffix of a short log; None where the longer way has to be taken."""
+    return short_fit(log, l2=l2, tolerance=SWEEP_TOLERANCE, weights=weights, start=burn_in, near=near)
 
 
 def _next_fit(

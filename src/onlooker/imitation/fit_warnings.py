@@ -84,7 +84,7 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix) -> FitFindings:
     hessian = objective.filled(hessian)
     of_data = hessian.copy()
     of_data[np.diag_indices_from(of_data)] -= objective.l2
-    curvature = _curvature(objective, of_data)
+    curvature = _curvature(objective, fit, of_data)
     rank = curvature.rank - objective.n_redundant
     constant, tangled = curvature.constant, curvature.tangled
     unbounded = _unbounded(objective, fit, hessian)
@@ -340,13 +340,15 @@ def _about_preference(objective: Objective, fit: Fit, *, rank: int) -> Iterator[
         )
 
 
-def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
+def _curvature(objective: Objective, fit: Fit, data_hessian: Matrix) -> Curvature:
     """Which directions of theta the choices depend on; a feature that varies by no more than rounding is constant.
 
     Judged by the fit's own curvature first, then by a sample of the rounds; all are used only if both look flat.
     """
     noise = objective.rounding() ** 2
     if objective.many and (np.diag(data_hessian) > noise).all():
+        if _least_eigenvalue(objective, fit, np.diag(data_hessian)) > UNIDENTIFIED:
+            return Curvature.without_flat(data_hessian)
         solved = cholesky_inverse(data_hessian)
         if solved is not None and solved[1] > UNIDENTIFIED:
             return Curvature.without_flat(data_hessian)
@@ -356,6 +358,18 @@ def _curvature(objective: Objective, data_hessian: Matrix) -> Curvature:
             spread = objective.filled(objective.spread(full=full))
             found = Curvature.of(spread, flat=UNIDENTIFIED, noise=noise)
     return found
+
+
+def _least_eigenvalue(objective: Objective, fit: Fit, diagonal: Vector) -> float:
+    """A bound from below for the data's Hessian, scaled to a diagonal of ones, from the inverse that the search found.
+
+    That is the inverse with regularisation, which adds no more than its part of the smallest curvature.
+    """
+    if fit.metric is None:
+        return 0.0
+    sizes = np.sqrt(diagonal)
+    norm = float(np.linalg.norm(sizes[:, None] * fit.metric * sizes))
+    return 1 / norm - objective.l2 / float(diagonal.min()) if np.isfinite(norm) and norm > 0 else 0.0
 
 
 def _some(names: Sequence[str], which: Flags) -> str:

@@ -126,7 +126,8 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
     array([[0.1875]])
     """
     if objective.many:
-        return _polished(objective, _many(objective, tolerance=SETTLED if objective.long else MANY_TOLERANCE), look)
+        near = SETTLED if objective.long or objective.coarse else MANY_TOLERANCE
+        return _polished(objective, _many(objective, tolerance=near), look)
     if objective.sets:
         fit = _of_sets(objective, tolerance=TOLERANCE)
         return fit, look(fit.theta)

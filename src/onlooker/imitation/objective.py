@@ -154,8 +154,8 @@ class Pass:
     judged: bool = True
     """Whether to count the rounds whose pick scores best; where not, both counts are NaN."""
 
-    single: bool = False
-    """Whether single precision is enough for the scatter: long logs with many weights."""
+    coarse: bool = False
+    """Whether single precision is enough for curvature and scatter, with windows that begin at every quarter of one."""
 
     bound: bool = False
     """Whether the Hessian is to be one that bounds it from above: of picks known to a set, as if they were seen."""
@@ -269,6 +269,11 @@ class Objective(ABC):
     n_redundant: int = 0
     """Directions of theta that no pick can depend on by design: with weights for each arm, one for each feature."""
 
+    @property
+    def coarse(self) -> bool:
+        """Whether intervals are found in single precision, from windows that begin at every quarter of one."""
+        return False
+
     @abstractmethod
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
@@ -301,6 +306,10 @@ class Objective(ABC):
     def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:  # noqa: ARG002  others depend on it
         """About the inverse of the Hessian at `theta`, times a vector; of use where there are many weights."""
         return np.copy
+
+    def closer_preconditioner(self, theta: Vector) -> Callable[[Vector], Vector] | None:  # noqa: ARG002  as above
+        """The same, closer and at a price, for searches that take long; None where there is none."""
+        return None
 
     def variances(self, theta: Vector) -> Vector:
         """Diagonal of the Hessian at `theta`, without regularisation, shape (d,)."""
@@ -335,10 +344,13 @@ class Objective(ABC):
         return self._scattered(theta, width, -self.l2 * theta)
 
     def _scattered(self, theta: Vector, width: int, mean: Vector) -> ScatteredPoint:
-        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean, single=self.many and self.long))
+        sums = self.run(Pass(theta=theta, share=FINE, width=width, mean=mean, coarse=self.coarse))
         assert sums.windows is not None
         curved = sums.curved_point(theta, self.total, self.l2)
-        return ScatteredPoint(**vars(curved), scatter=sums.windows.products())
+        scatter = sums.windows.products()
+        # Each round is in as many windows as there are blocks in one, not in `width` of them.
+        scatter *= width / sums.windows.width
+        return ScatteredPoint(**vars(curved), scatter=scatter)
 
 
 def added(parts: Iterable[Sums]) -> Sums:

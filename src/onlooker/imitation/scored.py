@@ -22,6 +22,9 @@ from onlooker.logs.log import BanditLog
 BLOCK_ROWS = 1 << 18
 """Rows that are scored at once: 2 MB of scores stay in the cache, and products are large enough to be fast."""
 
+CURVED_ROWS = 1 << 19
+"""Rows whose curvature is found at once where there are many weights: adding matrices of d x d takes long."""
+
 GRADIENT_VALUES = 1 << 20
 """Numbers in the rounds' own gradients that are written out at once."""
 
@@ -68,9 +71,10 @@ class Block:
         explained, agreed = explained_and_agreed(scores, log)
         upper = np.zeros((0, 0))
         if wanted.share is not None:
-            upper = rows.covariance(found.predicted, self.weights, log.offsets)
+            coarse = {"coarse": True} if wanted.coarse else {}
+            upper = rows.covariance(found.predicted, self.weights, log.offsets, **coarse)
             if log.possible is not None and not wanted.bound:
-                upper -= rows.covariance(found.expected, self.weights, log.offsets)
+                upper -= rows.covariance(found.expected, self.weights, log.offsets, **coarse)
             # In place: a copy would count with many weights.
             for row in range(1, len(upper)):
                 upper[row, :row] = 0.0
@@ -104,9 +108,9 @@ class Block:
         d, rows = self.rows.shape[1], self.rows
         if isinstance(rows, FactoredRows) and not self.scaled and set(np.unique(self.weights).tolist()) <= {0.0, 1.0}:
             mean = np.zeros(d) if wanted.mean is None else wanted.mean
-            blocks = rows.window_products(residuals, self.weights > 0, mean, wanted.width, single=wanted.single)
+            blocks = rows.window_products(residuals, self.weights > 0, mean, wanted.width, coarse=wanted.coarse)
             if blocks is not None:
-                return Windows(wanted.width, *blocks)
+                return Windows(*blocks)
         found = Windows.of(np.zeros((0, d)), wanted.width)
         step = max(wanted.width, GRADIENT_VALUES // d)
         for start in range(0, self.log.n_rounds, step):
@@ -126,11 +130,11 @@ class Block:
         return found
 
 
-def scored_blocks(log: BanditLog, weights: Vector, *, scaled: bool = False) -> list[Block]:
-    """Blocks of neighbouring rounds, as views."""
+def scored_blocks(log: BanditLog, weights: Vector, rows: int = BLOCK_ROWS, *, scaled: bool = False) -> list[Block]:
+    """Blocks of neighbouring rounds with about so many rows, as views."""
     if not log.n_rounds:
         return []
-    n_blocks = max(1, -(-len(log.features) // BLOCK_ROWS))
+    n_blocks = max(1, -(-len(log.features) // rows))
     edges = np.searchsorted(log.offsets, np.arange(1, n_blocks) * (len(log.features) / n_blocks))
     bounds = np.unique(np.concatenate([[0], edges, [log.n_rounds]])).tolist()
     return [Block(log[a:b], weights[a:b], scaled) for a, b in pairwise(bounds)]

@@ -15,7 +15,8 @@ from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
-from onlooker.imitation.scored import Block, scored_blocks
+from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
+from onlooker.imitation.wide import by_hessian, by_variances, hessian_of
 from onlooker.logs import ragged
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.factored_curvature import filled_hessian
@@ -124,6 +125,9 @@ LONG = 1 << 22
 What this and the sketch's two constants buy is measured by `benchmarks/solver_constants.py`.
 """
 
+COARSE = 1 << 19
+"""Offered arms times the weights of one, from which on intervals of such weights are found by coarser sums."""
+
 SKETCH_STRIDE = 4
 """A sketch uses every so many rounds."""
 
@@ -135,6 +139,9 @@ HARD_ROUNDS_PER_FEATURE = 10
 
 FEW_WEIGHTS = 200
 """Weights up to which rows that are not dense are fitted by Newton's method, with a Hessian for every step."""
+
+WIDE = 128
+"""The same for dense rows, whose Hessian is found faster."""
 
 SAMPLE_ROUNDS = 2048
 """A preconditioner is made from about this many rounds: all of them would make it no better for the solver."""
@@ -210,10 +217,9 @@ class SoftmaxObjective(Objective):
         self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
         _check_scale(log)
         rows = log.features
-        self._scored = (
-            scored_blocks(log[::stride], used, scaled=scaled) if isinstance(rows, Layout) or log.partial else None
-        )
-        self.many = isinstance(rows, Layout) and (_per_arm(rows) or log.n_features > FEW_WEIGHTS)
+        by_scores = isinstance(rows, Layout) or log.partial
+        self._scored = scored_blocks(log[::stride], used, scaled=scaled) if by_scores else None
+        self.many = _many(rows, self.n_rounds) and (isinstance(rows, Layout) or not log.partial)
         if isinstance(rows, FactoredRows) and rows.per_arm:
             self.arms = _arms_seen(rows, log, self.weights)
             self.n_redundant = self.arms.n_groups * rows.n_block
@@ -225,22 +231,42 @@ class SoftmaxObjective(Objective):
         work = rows.shape[0] * rows.n_block if isinstance(rows, FactoredRows) else rows.size
         return work > LONG * self.stride
 
+    @property
+    def coarse(self) -> bool:
+        """Logs with weights for each arm that are not short: there intervals take most of a fit."""
+        rows = self.log.features
+        once = bool(((self.weights == 0) | (self.weights == 1)).all())
+        if not (isinstance(rows, FactoredRows) and rows.only_blocks and once):
+            return False
+        return rows.shape[0] * rows.n_block > COARSE * self.stride
+
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
         if self._scored is not None:
+            blocks = self._scored
+            if wanted.coarse:
+                rounds, weights = self.log[:: self.stride], self.weights[:: self.stride]
+                blocks = scored_blocks(rounds, weights, CURVED_ROWS, scaled=self.scaled)
             # One after the other: the products inside use all threads.
-            return added(block.run(wanted) for block in self._scored)
+            return added(block.run(wanted) for block in blocks)
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
     def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
-        sums, gradients = _accumulated(self.log, self.weights, slice(*bounds, self.stride), wanted)
+        rounds = slice(*bounds, self.stride)
+        if self.many and wanted.share is not None:
+            # The kernel is faster with few features, where it leaves out arms that count little.
+            sums, gradients = _accumulated(self.log, self.weights, rounds, replace(wanted, share=None))
+            upper = np.triu(hessian_of(self.log[rounds], self.weights[rounds], wanted.theta))
+            sums = replace(sums, upper=upper)
+        else:
+            sums, gradients = _accumulated(self.log, self.weights, rounds, wanted)
         return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
 
     def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:
         """About the inverse of the Hessian at `theta`, times a vector, from a sample of the rounds."""
         rows = self.log.features
         if not isinstance(rows, Layout):
-            return super().preconditioner(theta)
+            return by_variances(self.log[:: self.stride], self.weights[:: self.stride], theta, self.l2)
         stride = max(1, len(self.weights) // SAMPLE_ROUNDS) if rows.sampled else 1
         if not self.weights[::stride].any():
             stride = 1
@@ -249,6 +275,12 @@ class SoftmaxObjective(Objective):
         groups = None if self.arms is None else self.arms.groups
         predicted, offsets = sample.predicted(theta), sample.log.offsets
         return sample.rows.preconditioner(predicted, shares, offsets, self.l2, groups)
+
+    def closer_preconditioner(self, theta: Vector) -> Callable[[Vector], Vector] | None:
+        """Of dense rows: the inverse of a sample's Hessian."""
+        if isinstance(self.log.features, Layout):
+            return None
+        return by_hessian(self.log[:: self.stride], self.weights[:: self.stride], theta, self.l2)
 
     def variances(self, theta: Vector) -> Vector:
         """Diagonal of the Hessian at `theta`, without regularisation, or about so much, shape (d,)."""
@@ -400,9 +432,11 @@ def _null_losses(log: BanditLog, sizes: Index) -> Vector:
     return revealed(np.zeros(len(log.features)), log).losses if log.partial else np.log(sizes)
 
 
-def _per_arm(rows: Layout) -> bool:
-    """Whether every arm has weights of its own."""
-    return isinstance(rows, FactoredRows) and rows.per_arm
+def _many(rows: Features | Layout, n_rounds: int) -> bool:
+    """Whether there are too many weights for a Hessian in every step."""
+    if not isinstance(rows, Layout):
+        return bool(WIDE < rows.shape[1] < n_rounds)
+    return rows.shape[1] > FEW_WEIGHTS or (isinstance(rows, FactoredRows) and rows.per_arm)
 
 
 def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:

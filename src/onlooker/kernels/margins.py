@@ -52,6 +52,8 @@ class Model(NamedTuple):
     """Share of picks that are uniform."""
     shrink: float
     """Learner's ridge less the prior's precision: its estimate is `mean - shrink V^-1 mean`."""
+    waits: float = 0.0
+    """1 where the learner does not update after a round, but later on many."""
 
 
 class Scratch(NamedTuple):
@@ -135,7 +137,7 @@ def _passed(z: float) -> tuple[float, float]:
 
 
 @_compiled
-def _strongest(values: Vector, reaches: Vector, arm: int, order: Index) -> int:
+def strongest(values: Vector, reaches: Vector, arm: int, order: Index) -> int:
     """Rivals that may have come close to `arm`, by falling value, no more than `order` has room for; give their number.
 
     A rival may have come close if its value is within its reach of the arm's.
@@ -167,7 +169,7 @@ def same_row(features: Features, one: int, other: int) -> bool:
 
 
 @_compiled
-def _is_twin(features: Features, first: int, order: Index, place: int, values: Vector) -> bool:
+def is_twin(features: Features, first: int, order: Index, place: int, values: Vector) -> bool:
     """Whether a stronger rival, or one as strong before it, has the same features."""
     before = place - 1
     while before >= 0 and values[order[before]] == values[order[place]]:
@@ -200,7 +202,7 @@ def _margins(
     count = 0
     for place in range(len(order)):
         k = order[place]
-        if model.jitter == 0.0 and _is_twin(features, first, order, place, values):
+        if model.jitter == 0.0 and is_twin(features, first, order, place, values):
             continue
         for j in range(d):
             plain[count, j] = np.float64(features[first + arm, j]) - np.float64(features[first + k, j])
@@ -226,7 +228,7 @@ def _margins(
 
 
 @_compiled
-def _condition(count: int, means: Vector, covariance: Matrix, shifts: Vector, drops: Vector) -> float:
+def condition(count: int, means: Vector, covariance: Matrix, shifts: Vector, drops: Vector) -> float:
     """Let every margin be positive, one after the other; give the log-probability of that.
 
     Row k of `covariance` is left as it was when its turn came; `shifts` and `drops` say by how much a variable with
@@ -311,6 +313,16 @@ def room(offsets: Index, start: int, stop: int, d: int) -> Scratch:
 
 
 @_compiled
+def count_twins(features: Features, first: int, arm: int, values: Vector) -> int:
+    """How many arms have the features of this one, itself included."""
+    twins = 1
+    for k in range(len(values)):
+        if k != arm and values[k] == values[arm] and same_row(features, first + k, first + arm):
+            twins += 1
+    return twins
+
+
+@_compiled
 def beats_all(
     features: Features, first: int, n_arms: int, arm: int, model: Model, belief: Belief, at: Scratch
 ) -> tuple[float, int, int]:
@@ -318,28 +330,9 @@ def beats_all(
 
     Arms with the same features do, unless each has noise of its own. `at` receives the margins' moments.
     """
-    rivals = _strongest(at.values[:n_arms], at.reaches[:n_arms], arm, at.order)
+    rivals = strongest(at.values[:n_arms], at.reaches[:n_arms], arm, at.order)
     count = _margins(
         features, first, arm, at.order[:rivals], at.values, model, belief, at.means, at.covariance, at.carried
     )
-    twins = 1
-    if model.jitter == 0.0:
-        for k in range(n_arms):
-            if k != arm and at.values[k] == at.values[arm] and same_row(features, first + k, first + arm):
-                twins += 1
-    return math.exp(_condition(count, at.means, at.covariance, at.shifts, at.drops)), count, twins
-
-
-@_compiled
-def all_arms(
-    features: Features, first: int, best: int, model: Model, belief: Belief, at: Scratch, probabilities: Vector
-) -> float:
-    """Fill the probability that an arm has the best score, for every arm of a round; give their sum, near one."""
-    n_arms, total = len(probabilities), 0.0
-    for arm in range(n_arms):
-        probabilities[arm] = 0.0
-        if at.values[best] - at.values[arm] <= max(at.reaches[arm], at.reaches[best]):
-            probability, _, twins = beats_all(features, first, n_arms, arm, model, belief, at)
-            probabilities[arm] = probability / twins
-            total += probabilities[arm]
-    return total
+    twins = 1 if model.jitter > 0.0 else count_twins(features, first, arm, at.values[:n_arms])
+    return math.exp(condition(count, at.means, at.covariance, at.shifts, at.drops)), count, twins

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.kernels.all_arms import all_arms
 from onlooker.kernels.cached_njit import cached_njit
 from onlooker.kernels.logit_round import Room, learn, moderated
 from onlooker.kernels.logit_round import room as softmax_room
@@ -12,7 +13,6 @@ from onlooker.kernels.margins import (
     Belief,
     Model,
     Scratch,
-    all_arms,
     beats_all,
     fill_values,
     inner,
@@ -78,6 +78,13 @@ def _move(features: Features, row: int, belief: Belief) -> None:
         if scale != 0.0:
             for j in range(d):
                 belief.inverse[i, j] -= scale * step[j]
+
+
+@_compiled
+def move(rows: Features, belief: Belief) -> None:
+    """The learner updates on the rewards of these picks, one after the other."""
+    for row in range(len(rows)):
+        _move(rows, row, belief)
 
 
 @_compiled
@@ -164,7 +171,8 @@ def _follow_softmax(
         random_picks[t] = 1.0 - kept / total if total > 0.0 else 1.0
         if n_arms > 1 and model.lapse < 1.0:
             _learn_softmax(rows[:n_arms], pick, model.lapse, belief, at, wider)
-        _move(features, first + pick, belief)
+        if model.waits == 0.0:
+            _move(features, first + pick, belief)
 
 
 @_compiled
@@ -224,7 +232,8 @@ def follow(
         random_picks[t] = 1.0 - weight
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
-        _move(features, first + pick, belief)
+        if model.waits == 0.0:
+            _move(features, first + pick, belief)
 
 
 @_compiled

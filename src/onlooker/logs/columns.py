@@ -107,7 +107,7 @@ class Columns:
     by: str | None = None
     """Which of several learners or restarts a round belongs to; each numbers its rounds from the start."""
     cross: Sequence[tuple[str, str]] = ()
-    """Pairs of columns whose products are features too."""
+    """Pairs of columns whose products are features too; of context columns where a row is a round."""
     slate: str | None = None
     """Position of a pick, where a round has several."""
     possible: str | None = None
@@ -126,6 +126,10 @@ class Columns:
     """Ids of the arms that a round offers, in a table of one row per round; by default every round offers all arms."""
     items: Any = None
     """Table of the arms' features by id, for a table of one row per round."""
+    users: Any = None
+    """Table of what describes a round's user by id, for a table of one row per round."""
+    user: str | None = None
+    """Id of a round's user."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cross", as_pairs(self.cross))
@@ -146,10 +150,11 @@ class Columns:
         partial = next((name for name, value in known.items() if value), None)
         if partial is not None and (self.slate or self.wide or self.candidates):
             raise InputError(f"`{partial}` is for long tables with one pick a round: write one row per offered arm")
-        arms = {"cross": self.cross, "slate": self.slate, "wide": self.wide, "candidates": self.candidates, **known}
+        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates, **known}
         given = next((name for name, value in arms.items() if value), None)
         if self.per_round and given is not None:
-            raise InputError(f"`{given}` is for tables that describe the arms: leave out `context`, `offered`, `items`")
+            others = "`context`, `offered`, `items`, `users`"
+            raise InputError(f"`{given}` is for tables that describe the arms: leave out {others}")
         if self.wide is not None and self.candidates is not None:
             raise InputError("`wide` and `candidates` are two shapes: name one of them")
         if self.like is not None and (self.features is not None or self.categories):
@@ -159,13 +164,17 @@ class Columns:
     def per_round(self) -> bool:
         """Whether a row of the table is a round, not an offered arm."""
         crossed = getattr(self.like, "crossing", None) is not None
-        return crossed or bool(self.context) or self.offered is not None or self.items is not None
+        return (
+            crossed
+            or bool(self.context)
+            or any(one is not None for one in (self.offered, self.items, self.users, self.user))
+        )
 
     @property
     def keys(self) -> list[str]:
         """Columns that are no features."""
         every = (
-            *(self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate),
+            *(self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate, self.user),
             *(self.picked_group, self.offer_probability),
         )
         return [name for name in every if name]

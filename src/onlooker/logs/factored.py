@@ -23,11 +23,15 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Ids, Index, Matrix, Vector
 from onlooker.logs.arm_ids import keys_of, places
-from onlooker.logs.factored_curvature import arm_blocks, block_hessian, per_arm_preconditioner, window_products
+from onlooker.logs.factored_curvature import arm_blocks, block_hessian, per_arm_preconditioner
+from onlooker.logs.factored_windows import window_products
 from onlooker.logs.layouts import Layout
 
 PIECE_VALUES = 1 << 20
 """Numbers that a temporary array holds at most, about: 8 MB."""
+
+FEW_OFFERS = 8
+"""Where rounds offer less than one in so many of all arms, scores of the others are not computed beside theirs."""
 
 MOST_INVERTED = 1000
 """Columns up to which a preconditioner is an inverse, where arms have features."""
@@ -202,6 +206,11 @@ class FactoredRows(Layout):
         """Whether every arm has weights of its own."""
         return self.items is None
 
+    @property
+    def only_blocks(self) -> bool:
+        """Whether all weights are those of the arms, a block each."""
+        return self.items is None and self.own is None
+
     def crossing(self, feature_names: Sequence[str] | None) -> Crossing:
         """What the columns are, given the log's names."""
         names = tuple(feature_names or (f"x{j}" for j in range(self.n_named)))
@@ -255,16 +264,24 @@ class FactoredRows(Layout):
             return scores.ravel()
         scores = by_arm[self.which]
         if by_context is not None and self.bounds is not None and self.contexts is not None:
-            for rounds, rows in self._pieces(self.n_arms):
+            few = FEW_OFFERS * len(self.which) < self.n_rounds * self.n_arms
+            for rounds, rows in self._pieces(self.n_context * self._most_offers if few else self.n_arms):
                 contexts = self.contexts[rounds].astype(np.float64, copy=False)
                 which = self.which[rows]
                 at = np.repeat(np.arange(len(contexts)), np.diff(self.bounds[rounds.start : rounds.stop + 1]))
                 if self.items is not None and len(which) * self.n_items < len(contexts) * self.n_arms * self.n_context:
                     turned = contexts @ weights[self.n_items :].reshape(self.n_context, -1)
                     scores[rows] += np.einsum("rj,rj->r", turned[at], self.items[which])
+                elif few:
+                    scores[rows] += np.einsum("rj,rj->r", contexts[at], by_context[which])
                 else:
                     scores[rows] += (contexts @ by_context.T)[at, which]
         return scores
+
+    @property
+    def _most_offers(self) -> int:
+        """Rows of the largest round."""
+        return int(self.sizes.max(initial=1))
 
     def _by_arm(self, weights: Vector) -> tuple[Vector, Matrix | None]:
         """What every arm scores in any context, shape (K,), and its weights of the context, shape (K, p)."""
@@ -281,13 +298,14 @@ class FactoredRows(Layout):
         own = np.zeros(0) if self.own is None else self.own.T @ values
         if self.which is None:
             by_round: Any = values.reshape(self.n_rounds, self.n_arms)
-            totals = by_round.sum(axis=0)
         else:
             by_round = self._by_round(values)
-            totals = np.bincount(self.which, values, minlength=self.n_arms)
-        if self.items is None:
-            rest = totals if self.contexts is None else np.asarray(by_round.T @ self.contexts).ravel()
+        if self.items is None and self.contexts is not None:
+            rest = np.asarray(by_round.T @ self.contexts).ravel()
             return np.concatenate([own, rest]).astype(np.float64, copy=False)
+        totals = np.asarray(by_round.sum(axis=0)).ravel()
+        if self.items is None:
+            return np.concatenate([own, totals]).astype(np.float64, copy=False)
         parts = [own, totals @ self.items]
         if self.contexts is not None:
             parts.append((self.contexts.T @ (by_round @ self.items)).ravel())
@@ -330,23 +348,23 @@ class FactoredRows(Layout):
         return np.asarray(self._by_round(values).toarray())
 
     def window_products(
-        self, values: Vector, counts: NDArray[np.bool_], mean: Vector, width: int, *, single: bool
-    ) -> tuple[Matrix, Matrix, Matrix] | None:
+        self, values: Vector, counts: NDArray[np.bool_], mean: Vector, width: int, *, coarse: bool
+    ) -> tuple[int, Matrix, Matrix, Matrix] | None:
         """Sums over windows of the rounds' own sums of rows; see `window_products`. None where rows are no blocks."""
-        if self.items is not None or self.own is not None:
+        if not self.only_blocks:
             return None
         contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
         by_round = self.by_round(values)
         if not counts.all():
             contexts, by_round = contexts[counts], by_round[counts]
-        return window_products(contexts, by_round, mean, width, single=single)
+        return window_products(contexts, by_round, mean, width, coarse=coarse)
 
-    def covariance(self, shares: Vector, weights: Vector, offsets: Index) -> Matrix:
-        """Covariance of the rows within the rounds."""
-        if self.items is not None or self.own is not None:
+    def covariance(self, shares: Vector, weights: Vector, offsets: Index, *, coarse: bool = False) -> Matrix:
+        """Covariance of the rows within the rounds; coarse: in single precision."""
+        if not self.only_blocks:
             return super().covariance(shares, weights, offsets)
         contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-        return block_hessian(contexts, self.by_round(shares), weights)
+        return block_hessian(contexts, self.by_round(shares), weights, single=coarse)
 
     def preconditioner(
         self, shares: Vector, weights: Vector, offsets: Index, l2: float, groups: Index | None = None
@@ -356,9 +374,10 @@ class FactoredRows(Layout):
             inverse = np.linalg.pinv(self.covariance(shares, weights, offsets) + l2 * np.eye(self.shape[1]))
             return lambda vector: inverse @ vector
         blocks = None
-        if self.items is None and self.own is None:
+        if self.only_blocks:
             contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-            blocks = arm_blocks(contexts, self.by_round(shares) * weights[:, None])
+            by_round = self.by_round(shares) if self.which is None else self._by_round(shares)
+            blocks = arm_blocks(contexts, by_round, weights)
         if blocks is None:
             return super().preconditioner(shares, weights, offsets, l2)
         return per_arm_preconditioner(blocks, l2, self.groups if groups is None else groups)
@@ -388,10 +407,19 @@ class FactoredRows(Layout):
         assert self.bounds is not None
         inside = np.ones(max(0, len(self.which) - 1), dtype=bool)
         inside[self.bounds[1:-1][(self.bounds[1:-1] > 0) & (self.bounds[1:-1] < len(self.which))] - 1] = False
-        pairs = np.unique(self.which[:-1][inside] * self.n_arms + self.which[1:][inside])
-        entries: Any = (np.ones(len(pairs)), (pairs // self.n_arms, pairs % self.n_arms))
-        graph = csr_array(entries, shape=(self.n_arms, self.n_arms))
-        return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+        found: Index = np.arange(self.n_arms)
+        for start in range(0, len(inside), PIECE_VALUES):
+            some = start + np.flatnonzero(inside[start : start + PIECE_VALUES])
+            # What is known already, and neighbours in a round.
+            firsts = np.unique(found, return_index=True)[1][found]
+            ends = np.append(firsts, self.which[some]), np.append(np.arange(self.n_arms), self.which[some + 1])
+            entries: Any = (np.ones(len(ends[0]), dtype=np.int32), ends)
+            graph = csr_array(entries, shape=(self.n_arms, self.n_arms))
+            n_groups, labels = connected_components(graph, directed=False)
+            found = np.asarray(labels, dtype=np.int64)
+            if n_groups == 1:
+                break
+        return found
 
     @property
     def n_block(self) -> int:

@@ -700,25 +700,27 @@ class BanditLog:
         )
 
     def to_frame(self) -> Any:
-        """The log as a long `pyarrow.Table`, one row per offered arm; `from_frame` makes the same log of it.
+        """The log as a long table, one row per offered arm; `from_frame` makes the same log of it.
 
+        The table is of pandas where that is installed, else of pyarrow.
         Columns are `round`, `chosen`, where the log has them `arm`, `time` and `position` (in a slate), and the
-        features: numbers as they are, categories as text. The table says in its metadata what they mean; a table of
-        another library made of it does not, so pass `arm="arm"`, `order_by="time"` and `slate="position"` there.
+        features: numbers as they are, categories as text. The table says what they mean, in `attrs` or in Arrow's
+        metadata; one of another library made of it does not, so pass `arm="arm"`, `order_by="time"` and
+        `slate="position"` there.
         Rounds and features without names get some. Layouts that are not dense are written out, or refused where that
         would take too much memory.
 
         Examples
         --------
         >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1], feature_names=["a", "b", "c"])
-        >>> log.to_frame().column_names
+        >>> list(log.to_frame().columns)
         ['round', 'chosen', 'a', 'b', 'c']
         >>> BanditLog.from_frame(log.to_frame()).chosen
         array([0, 1])
         """
-        from onlooker.logs.long_tables import table_of
+        from onlooker.logs.long_tables import frame_of
 
-        return table_of(self)
+        return frame_of(self)
 
     def __repr__(self) -> str:
         sizes = self.n_arms

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.notebook import as_frame
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
 from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, Columns, understood
 from onlooker.logs.partial import marks_of
-from onlooker.logs.ragged import in_slate
+from onlooker.logs.ragged import slate_positions
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
@@ -22,8 +23,17 @@ _MEANING = b"onlooker.columns"
 """Where the metadata of a table says what its columns mean."""
 
 
-def table_of(log: BanditLog) -> Any:
+def frame_of(log: BanditLog) -> Any:
     """See `BanditLog.to_frame`."""
+    table = table_of(log)
+    frame = as_frame(table)
+    if frame is not table:
+        frame.attrs[_MEANING.decode()] = table.schema.metadata[_MEANING].decode()
+    return frame
+
+
+def table_of(log: BanditLog) -> Any:
+    """The log as a long Arrow table."""
     import pyarrow as pa
 
     names = tuple(f"x{j}" for j in range(log.n_features)) if log.weight_names is None else log.weight_names
@@ -33,9 +43,9 @@ def table_of(log: BanditLog) -> Any:
         keys["arm"] = log.arm_ids
     if log.times is not None:
         keys["time"] = np.repeat(log.times, log.n_arms)
-    slated = in_slate(log.round_ids, log.n_arms)
-    if slated.any():
-        keys["position"] = np.repeat(_positions(slated), log.n_arms)
+    positions = slate_positions(log.round_ids, log.n_arms)
+    if positions is not None:
+        keys["position"] = np.repeat(positions, log.n_arms)
     rows = log.dense
     encoding = _as_text(rows, Encoding(names, log.categories or {}))
     features = _feature_columns(rows, encoding)
@@ -79,12 +89,6 @@ def _as_text(rows: Features, encoding: Encoding) -> Encoding:
     return Encoding(encoding.feature_names, kept)
 
 
-def _positions(slated: Any) -> Any:
-    """Position of every round within its slate, from 1."""
-    begins = np.flatnonzero(np.append(True, ~slated))
-    return np.arange(len(slated) + 1) - np.repeat(begins, np.diff(np.append(begins, len(slated) + 1))) + 1
-
-
 def _feature_columns(rows: Features, encoding: Encoding) -> dict[str, Any]:
     """Columns behind the features: numbers as they are, categories as text where a row has one level at most."""
     import pyarrow as pa
@@ -107,10 +111,14 @@ def as_written(table: Any, columns: Columns) -> Columns:
     """What the columns of a table mean that `table_of` made, where the caller says nothing else."""
     import pyarrow as pa
 
-    saved = (table.schema.metadata or {}).get(_MEANING) if isinstance(table, pa.Table) else None
+    if isinstance(table, pa.Table):
+        saved, names = (table.schema.metadata or {}).get(_MEANING), table.column_names
+    else:
+        saved = getattr(table, "attrs", {}).get(_MEANING.decode()) if hasattr(table, "attrs") else None
+        names = [] if saved is None else [str(name) for name in table.columns]
     if saved is None or columns.wide is not None or columns.candidates is not None:
         return columns
-    names, meaning = table.column_names, json.loads(saved)
+    meaning = json.loads(saved)
     columns = understood(names, columns)
     given: dict[str, Any] = {
         option: meaning[option]

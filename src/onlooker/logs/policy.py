@@ -25,6 +25,7 @@ from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import as_names
+from onlooker.logs.what_if import Offers, is_table, offers_in
 
 SCHEMA = "onlooker.policy/1"
 """Written into every saved policy; a file with another one is refused."""
@@ -148,8 +149,24 @@ class LinearPolicy:
     def __repr__(self) -> str:
         return f"LinearPolicy({len(self.theta)} features, |theta| = {np.linalg.norm(self.theta):.4g})"
 
-    def scores(self, log: BanditLog) -> Vector:
-        """Score of every offered arm, one per row of `log.features`."""
+    def scores(self, log: BanditLog | Any) -> Vector:
+        """Score of every offered arm, one per row of `log.features`, or of a table of offers.
+
+        A table (pandas, polars, pyarrow) has the columns that the policy was learned from, and needs no picks: change
+        a value, and see what the policy does. Rows with the same `round` are offered together; without that column
+        all rows are one round. Where every arm has its own weights a row is a round, and values are those of all arms
+        in the order of `arms`, round after round.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> policy = LinearPolicy([-1.0, 0.5], ["price", "speed"])
+        >>> offers = pa.table({"round": [1, 1, 2], "price": [2.0, 1.0, 3.0], "speed": [1.0, 1.0, 0.0]})
+        >>> policy.scores(offers), policy.choose(offers), policy.probabilities(offers).round(2)
+        (array([-1.5, -0.5, -3. ]), array([1, 0]), array([0.27, 0.73, 1.  ]))
+        """
+        if is_table(log):
+            return self._of_offers(self._offers(log))
         theta = self.theta[self.positions(as_log(log, "a policy"))]
         if isinstance(log.features, Layout):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -168,12 +185,28 @@ class LinearPolicy:
             raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
         return scores
 
-    def choose(self, log: BanditLog) -> Index:
-        """Position of the chosen arm in every round, shape (N,)."""
+    def _offers(self, table: Any) -> Offers:
+        return offers_in(table, self, self.crossing)
+
+    def _of_offers(self, offers: Offers) -> Vector:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = np.asarray(offers.rows.astype(np.float64, copy=False) @ self.theta)
+        if not np.isfinite(scores).all():
+            raise InputError(f"offer {int(np.flatnonzero(~np.isfinite(scores))[0]) + 1} of the table {_BEYOND}")
+        return scores
+
+    def choose(self, log: BanditLog | Any) -> Index:
+        """Position of the chosen arm in every round, shape (N,); of a table of offers too, see `scores`."""
+        if is_table(log):
+            offers = self._offers(log)
+            return offers.chosen(self._of_offers(offers))
         return ragged.argmax(self.scores(log), log.offsets)
 
-    def probabilities(self, log: BanditLog) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features`."""
+    def probabilities(self, log: BanditLog | Any) -> Vector:
+        """Softmax of the scores within every round, one per row of `log.features` or of a table; see `scores`."""
+        if is_table(log):
+            offers = self._offers(log)
+            return offers.probabilities(self._of_offers(offers))
         return ragged.softmax(self.scores(log), log.offsets)
 
     def pick(self, offers: Any) -> int:

@@ -179,6 +179,21 @@ def in_slate(round_ids: Ids | None, n_arms: Index) -> NDArray[np.bool_]:
     return np.asarray((round_ids[1:] == round_ids[:-1]) & (n_arms[1:] < n_arms[:-1]))
 
 
+def slate_positions(round_ids: Ids | None, n_arms: Index) -> Index | None:
+    """Position of every round within its slate, from 1; None where there are no slates.
+
+    Examples
+    --------
+    >>> slate_positions(np.array([7, 7, 8]), np.array([4, 3, 4])), slate_positions(np.array([7, 8]), np.array([4, 4]))
+    (array([1, 2, 1]), None)
+    """
+    slated = in_slate(round_ids, n_arms)
+    if not slated.any():
+        return None
+    begins = np.flatnonzero(np.append(True, ~slated))
+    return np.arange(len(slated) + 1) - np.repeat(begins, np.diff(np.append(begins, len(slated) + 1))) + 1
+
+
 def whole_slates(round_ids: Ids | None, n_arms: Index, starts: Index) -> Index:
     """Move places that cut a slate behind it, or in front of it where nothing would be left.
 

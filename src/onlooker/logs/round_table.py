@@ -11,7 +11,7 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Features, Ids, Index
-from onlooker.logs.categories import Categories, Encoding, level_name
+from onlooker.logs.categories import Categories, Encoding, level_name, products_of
 from onlooker.logs.columns import (
     CONSTANT,
     ROW_NUMBER,
@@ -56,7 +56,7 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
         parts = [part.strip() for part in name.split(",")]
         context += parts if name not in names and all(part in (*names, CONSTANT) for part in parts) else [name]
     if columns.like is not None:
-        context = _context_of(columns, context)
+        columns, context = _like(names, columns, context)
     elif not context and columns.items is None:
         context = [CONSTANT]
     if columns.arm is not None and columns.chosen not in {"", "chosen"}:
@@ -71,8 +71,8 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
     return found
 
 
-def _context_of(columns: Columns, named: Sequence[str]) -> list[str]:
-    """Context columns of what a log is to be like; `named` are those that were asked for, if any."""
+def _like(names: Sequence[str], columns: Columns, named: Sequence[str]) -> tuple[Columns, list[str]]:
+    """The products and the context columns of what a log is to be like; `named` were asked for, if any."""
     crossing = getattr(columns.like, "crossing", None)
     if crossing is None:
         raise InputError("`like` has no context: it is of a table of one row per offered arm, so read such a table")
@@ -80,11 +80,13 @@ def _context_of(columns: Columns, named: Sequence[str]) -> list[str]:
         raise InputError("`like` has features of the arms: pass the table of them as `items`")
     if crossing.arms is not None and columns.items is not None:
         raise InputError("`like` has weights for each arm and no features of the arms: leave `items` out")
-    known = Encoding(crossing.context, _known(columns, crossing.context)).columns
+    plain = Encoding(crossing.context, _known(columns, crossing.context))
+    columns = replace(columns, cross=products_of(plain, names))
+    known = replace(plain, cross=tuple(columns.cross)).columns
     other = [name for name in named if name not in known]
     if other:
         raise InputError(f"`like` does not have {other[0]!r} in its context: leave `context` out")
-    return list(known)
+    return columns, list(known)
 
 
 def _known(columns: Columns, features: Sequence[str]) -> Categories:
@@ -100,12 +102,16 @@ def _check(names: Sequence[str], columns: Columns) -> None:
         "offered": columns.offered,
         "order_by": columns.order_by,
         "by": columns.by,
+        "user": columns.user,
     }
     check_columns(names, wanted)
     for name in in_table(names, columns).context:
         check_columns(names, {"context": name})
         if name in columns.keys:
             raise InputError(f"column {name!r} cannot be context too: leave it out of the context")
+    for name in columns.crossed:
+        if name not in columns.context or name == CONSTANT:
+            raise InputError(f"`cross` has {name!r}, which is not in the context: name it as `context` too")
     if len(set(columns.context)) < len(columns.context):
         twice = next(name for name in columns.context if columns.context.count(name) > 1)
         raise InputError(f"the context has {twice!r} twice: name it once")
@@ -148,14 +154,14 @@ def context_encoding(levels: Mapping[str, Mapping[str, int]], columns: Columns) 
         return Encoding((), {})
     crossing = getattr(columns.like, "crossing", None)
     if crossing is not None:
-        known = Encoding(crossing.context, _known(columns, crossing.context))
+        known = Encoding(crossing.context, _known(columns, crossing.context), tuple(columns.cross))
         new = {(name, level): n for name in known.categories for level, n in levels[name].items()}
         tell_unseen({at: n for at, n in new.items() if at[1] not in known.categories[at[0]]}, known)
         return known
     found = settle(columns.context, levels, columns)
     if columns.items is not None or not found.categories or CONSTANT in columns.context:
         return found
-    return Encoding((CONSTANT, *found.feature_names), found.categories)
+    return replace(found, feature_names=(CONSTANT, *found.feature_names))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,7 +190,7 @@ def _items(table: Any, columns: Columns) -> Items:
     check_once(table.column_names)
     name = id_column(table.column_names, columns)
     ids = plain_ids(table[name], name)
-    _check_unique(ids, name)
+    check_unique(ids, name)
     plain = Columns(round="", chosen="", arm=name, features=columns.features, categories=_of_items(table, columns))
     for feature in columns.features or ():
         check_columns(table.column_names, {"features": feature})
@@ -216,7 +222,8 @@ def _of_items(table: Any, columns: Columns) -> list[str]:
     return [name for name in columns.categories or () if name in table.column_names]
 
 
-def _check_unique(ids: Any, name: str) -> None:
+def check_unique(ids: Any, name: str, what: str = "item") -> None:
+    """Refuse a table that has an id twice; `what` its rows are."""
     coded = ids.dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     if len(coded.dictionary) < len(ids):
@@ -225,7 +232,7 @@ def _check_unique(ids: Any, name: str) -> None:
         first = int(np.flatnonzero(codes == codes[again])[0])
         raise InputError(
             f"column {name!r} has the id {ids[again].as_py()!r} twice, in rows {first + 1} and {again + 1} (counting "
-            "from 1, without the header): give every item one row"
+            f"from 1, without the header): give every {what} one row"
         )
 
 

@@ -12,15 +12,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.base.checks import as_level
+from onlooker.base.checks import as_level, counted
 from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, PicksDrawnWarning
+from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import Policy, as_linear
@@ -28,12 +29,13 @@ from onlooker.observers.ahead import Predict, calibrated, growing_fits
 from onlooker.observers.fitted_rounds import FittedRounds
 
 
-class Observer:
+class Observer(Pictured, InHtml):
     """Base of the observers: `fit` sets `policy_`, everything else follows from it.
 
     A subclass names its parameters in a keyword-only `__init__`, stores each under its own name, and learns in `fit`.
-    Only observers with intervals have `summary()`: `SuffixImitation` and `TrackingObserver`. Observers can be pickled
-    and copied; scikit-learn's `cross_val_score(observer, log, cv=TimeSeriesSplit())` scores them on later rounds.
+    `summary()` has intervals where the observer does: `SuffixImitation`, `TrackingObserver` and `DynamicImitation`.
+    Notebooks show a fitted observer as a table, and `plot()` draws what it found. Observers can be pickled and copied;
+    scikit-learn's `cross_val_score(observer, log, cv=TimeSeriesSplit())` scores them on later rounds.
     """
 
     _stored: ClassVar[Mapping[str, str]] = {}
@@ -228,6 +230,25 @@ class Observer:
         """Fraction of the log's picks that the recovered policy makes too; of a set, whether its pick lies in it."""
         return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
+    def summary(self, level: float = 0.95) -> Any:
+        """The weights in figures; print it, or take `to_frame()`. Observers without intervals have NaN for them.
+
+        Examples
+        --------
+        >>> from onlooker import Environment, IBCB, LinUCB, simulate
+        >>> observer = IBCB().fit(simulate(Environment(3, 5), LinUCB(), n_rounds=300).log)
+        >>> len(observer.summary().to_frame())
+        3
+        """
+        policy = as_linear(self._fitted(), "a summary")
+        names = feature_labels(policy.feature_names, len(policy.theta))
+        found = coefficients(names, policy.theta, self._standard_errors(), level)
+        return WeightSummary(observer=str(self), coefficients=found, level=level, warnings=self.warnings_)
+
+    def _standard_errors(self) -> Vector:
+        """Of the weights; NaN where they are not known."""
+        return np.full(len(self.theta_), np.nan)
+
     def _fitted(self) -> Policy:
         if not hasattr(self, "policy_"):
             raise NotFittedError(f"this {type(self).__name__} has not seen a log yet: call fit(log) first")
@@ -282,6 +303,17 @@ class Observer:
         shown = {k: v for k, v in self.get_params(deep=False).items() if v is not defaults[k].default}
         changed = [f"{k}={v!r}" for k, v in shown.items() if v != defaults[k].default]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __str__(self) -> str:
+        if not hasattr(self, "policy_"):
+            return f"{self!r}, not fitted yet"
+        theta = getattr(self.policy_, "theta", None)
+        if theta is None:
+            return f"{self!r}, fitted: {self.policy_!r}"
+        names = feature_labels(getattr(self.policy_, "feature_names", None), len(theta))
+        largest = np.argsort(-np.abs(theta), kind="stable")[:3].tolist()
+        shown = ", ".join(f"{names[j]} {theta[j]:.3g}" for j in largest)
+        return f"{self!r}, fitted: {counted(len(theta), 'weight')}, the largest {shown}"
 
 
 _NOT_NEXT = (
@@ -344,8 +376,45 @@ def coefficients_table(found: Sequence[Coefficient], form: str, estimate: str, i
     return text_table(rows, "< >12 >12 >8   <")
 
 
+class OfCoefficients(Pictured, InHtml):
+    """What has weights with intervals."""
+
+    coefficients: tuple[Coefficient, ...]
+
+    def to_frame(self) -> Any:
+        """A table with a row for every weight: of pandas where that is installed, else of pyarrow."""
+        fields = {"feature": "name"} | {n: n for n in ("estimate", "standard_error", "low", "high", "z")}
+        return as_frame({head: [getattr(one, of) for one in self.coefficients] for head, of in fields.items()})
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Summary:
+class WeightSummary(OfCoefficients):
+    """The weights that an observer found; printing it shows the table."""
+
+    observer: str
+    """Which, in words."""
+    coefficients: tuple[Coefficient, ...]
+    """In the order of the features."""
+    level: float
+    """Coverage that the intervals aim for, where there are any."""
+    warnings: tuple[str, ...]
+    """What to know before reading on."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        known = any(math.isfinite(one.standard_error) for one in self.coefficients)
+        table = coefficients_table(self.coefficients, ".6g", "estimate", f"{100 * self.level:g}% interval")
+        if not known:
+            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
+            table = text_table(rows, "< >12")
+        return "\n".join([self.observer, *table, *(f"warning: {text}" for text in self.warnings)])
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Summary(OfCoefficients):
     """A fit in figures; printing it shows the table.
 
     Estimates are changes in log-odds for one unit of a feature; see `SuffixImitation` for what the intervals cover.

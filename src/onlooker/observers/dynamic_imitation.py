@@ -252,6 +252,10 @@ class DynamicImitation(Observer):
         """Rounds before which the weights jumped."""
         return self._smoothed()[1]
 
+    def _standard_errors(self) -> Vector:
+        # NaN for a feature that never differed within a round.
+        return np.sqrt(np.diag(self.covariance_))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all that `partial_fit` needs as JSON; the log itself is not in it once 100 rounds were seen.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
@@ -13,6 +14,7 @@ import numpy as np
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
+from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.text import one_line
 from onlooker.base.types import Progress
 from onlooker.logs.log import BanditLog, feature_labels
@@ -46,7 +48,7 @@ class GroupFit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Groups:
+class Groups(Pictured, InHtml):
     """The answers about many learners, by name.
 
     Examples
@@ -74,10 +76,14 @@ class Groups:
         return self.fits[name]
 
     def to_frame(self) -> Any:
-        """A `pyarrow.Table` with a row for every group and feature."""
+        """A table with a row for every group and feature: of pandas where that is installed, else of pyarrow."""
         import pyarrow as pa
 
-        rows = [
+        return as_frame(pa.Table.from_pylist(self.rows()))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every group and feature, as plain values."""
+        return [
             {
                 "group": name,
                 "feature": one.name,
@@ -92,7 +98,6 @@ class Groups:
             for name, fit in self.fits.items()
             for one in fit.coefficients
         ]
-        return pa.Table.from_pylist(rows)
 
 
 def fit_groups(
@@ -170,8 +175,13 @@ def _each(work: Callable[[BanditLog], Found], logs: list[BanditLog], workers: in
     from multiprocessing import get_context
 
     # Not forked: threads of this process may hold locks.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
         yield from pool.map(work, logs, chunksize=AT_ONCE)
+
+
+def _one_thread() -> None:
+    """Have a worker use one thread: there are as many workers as cores."""
+    os.environ["ONLOOKER_THREADS"] = "1"
 
 
 def _tried(work: Callable[[BanditLog], Found], log: BanditLog) -> Found | InputError:

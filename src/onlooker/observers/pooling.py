@@ -12,7 +12,9 @@ from functools import partial
 
 import numpy as np
 
+from onlooker.base.defaults import L2
 from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import falls
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
@@ -20,6 +22,8 @@ from onlooker.imitation.newton import minimise
 from onlooker.imitation.objective import CurvedPoint
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.observers.coordinates import Coordinates
+from onlooker.observers.coordinates import scores as scores_of
 
 PASSES = 60
 """Passes over all groups after which a spread that still moves is taken as it is."""
@@ -33,8 +37,8 @@ LEAST_SPREAD = 1e-8
 COLLINEAR = 1e-10
 """Least eigenvalue of the features' correlations within rounds, over all groups, below which weights are not unique:
 rounding makes it 1e-14 where they are not, and the inverses of what is pooled need it above 1e-12."""
-GROUPS_PER_FEATURE = 2
-"""Groups per feature from which on covariances between weights are estimated; with fewer, variances alone."""
+MATRICES = 4
+"""Matrices of all weights that a group holds."""
 STEPS = 30
 """Newton steps for the weights of a group, which start where they were in the pass before."""
 DRAWS = 128
@@ -55,7 +59,7 @@ class Pooled:
     mean_covariance: Matrix
     """How well it is known, shape (d, d)."""
     spread: Matrix
-    """Covariance of the weights between groups, shape (d, d)."""
+    """Covariance of the weights between groups, shape (d, d). Weights of arms are differences to their mean."""
     thetas: dict[str, Vector]
     """Weights of every group."""
     covariances: dict[str, Matrix]
@@ -67,6 +71,7 @@ class _Group:
     """What is known of one group's weights."""
 
     objective: SoftmaxObjective
+    at: Coordinates
     mode: Vector
     hessian: Matrix
     """Of the loss, at the mode."""
@@ -76,6 +81,8 @@ class _Group:
 
 def pool(logs: Mapping[str, BanditLog], progress: Progress | None = None) -> Pooled:
     """Partial pooling of logs with the same features; all of their rounds count.
+
+    Where every arm has weights of its own, groups share a mean for each arm, and all arms vary alike between groups.
 
     Examples
     --------
@@ -91,9 +98,13 @@ def pool(logs: Mapping[str, BanditLog], progress: Progress | None = None) -> Poo
     (array([ 1., -1.]), array([0.5, 0. ]))
     """
     _check(logs)
-    start = minimise(SoftmaxObjective(BanditLog.concat(list(logs.values())), l2=0.0)).theta
+    at = Coordinates.of(next(iter(logs.values())))
+    check_memory(MATRICES * 8 * at.n**2 * len(logs))
+    # Arms that no pick tells apart have weights all the same where there is a penalty.
+    every = SoftmaxObjective(BanditLog.concat(list(logs.values())), l2=0.0 if at.basis is None else L2)
+    start = at.inside(minimise(every).theta)
     unknown = np.eye(len(start))
-    groups = [_Group(SoftmaxObjective(log, l2=0.0), start, unknown, start, unknown) for log in logs.values()]
+    groups = [_Group(SoftmaxObjective(log, l2=0.0), at, start, unknown, start, unknown) for log in logs.values()]
     units = _units(groups, start)
     mean, spread = start, np.diag(units**2)
     draws, left = None, PASSES
@@ -113,8 +124,15 @@ def pool(logs: Mapping[str, BanditLog], progress: Progress | None = None) -> Poo
     inverse, thetas, covariances = _inverted(spread), {}, {}
     for name, group in zip(logs, groups, strict=True):
         pull = group.covariance @ inverse
-        thetas[name], covariances[name] = group.mean, group.covariance + pull @ mean_covariance @ pull.T
-    return Pooled(mean=mean, mean_covariance=mean_covariance, spread=spread, thetas=thetas, covariances=covariances)
+        thetas[name] = at.weights(group.mean)
+        covariances[name] = at.widened(group.covariance + pull @ mean_covariance @ pull.T)
+    return Pooled(
+        mean=at.weights(mean),
+        mean_covariance=at.widened(mean_covariance),
+        spread=at.widened(spread),
+        thetas=thetas,
+        covariances=covariances,
+    )
 
 
 def _check(logs: Mapping[str, BanditLog]) -> None:
@@ -122,24 +140,35 @@ def _check(logs: Mapping[str, BanditLog]) -> None:
         raise InputError("there is one group only: pooling needs two at least")
     first = next(iter(logs))
     for name, log in logs.items():
-        if log.feature_names != logs[first].feature_names or log.n_features != logs[first].n_features:
-            raise InputError(f"groups {first!r} and {name!r} have different features: give all of them the same")
+        same = log.feature_names == logs[first].feature_names and log.n_features == logs[first].n_features
+        if not same or log.crossing != logs[first].crossing:
+            what = "features" if log.crossing is None else "features or arms"
+            raise InputError(f"groups {first!r} and {name!r} have different {what}: give all of them the same")
 
 
 def _units(groups: list[_Group], start: Vector) -> Vector:
     """A typical weight of each feature: one that changes the log-odds of a typical pick by 1."""
-    total = sum((group.objective.spread(full=False) for group in groups), np.zeros((len(start),) * 2))
-    varies = np.sqrt(np.diag(total) / len(groups))
+    at = groups[0].at
+    total = sum((at.narrowed(group.objective.spread(full=False)) for group in groups), np.zeros((len(start),) * 2))
+    varies = at.typical(np.sqrt(np.maximum(np.diag(total), 0.0) / len(groups)))
     if not varies.all():
-        name = feature_labels(groups[0].objective.feature_names, len(start))[int(np.argmin(varies))]
-        raise InputError(f"feature {name!r} never varies within a round: leave it out, then pool")
-    alike = total / len(groups) / np.outer(varies, varies)
-    if np.linalg.eigvalsh(alike)[0] < COLLINEAR:
+        raise InputError(f"{_constant(groups[0], varies)} never varies within a round: leave it out, then pool")
+    if at.basis is None and np.linalg.eigvalsh(total / len(groups) / np.outer(varies, varies))[0] < COLLINEAR:
         raise InputError(
-            "weights that are not unique cannot be pooled: features are collinear within the rounds, as always where "
-            "every arm has weights of its own. Leave one out, or fit the groups without pooling"
+            "weights that are not unique cannot be pooled: features are collinear within the rounds. Leave one out, or "
+            "fit the groups without pooling"
         )
     return np.asarray(1.0 / varies)
+
+
+def _constant(group: _Group, varies: Vector) -> str:
+    """The first feature that is the same for all arms, or 0 in every round."""
+    at, log, place = group.at, group.objective.log, int(np.argmin(varies))
+    crossing = log.crossing
+    if at.basis is None or crossing is None:
+        return f"feature {feature_labels(group.objective.feature_names, len(varies))[place]!r}"
+    names = (*crossing.own, *(crossing.context or ("weight",)))
+    return f"feature {names[place if place < at.n_own else at.n_own + (place - at.n_own) % at.width]!r}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +209,7 @@ def _update(group: _Group, mean: Vector, inverse: Matrix, draws: _Draws | None) 
     thetas = group.mode + draws.values @ root.T
     away = thetas - mean
     penalties = 0.5 * np.einsum("si,ij,sj->s", away, inverse, away)
-    weights = _normalised(-_losses(group.objective, thetas) - penalties - draws.density)
+    weights = _normalised(-_losses(group.objective, group.at.weights(thetas)) - penalties - draws.density)
     centre = weights @ draws.values
     inside = draws.correction @ ((weights * (draws.values - centre).T) @ (draws.values - centre)) @ draws.correction.T
     group.mean, group.covariance = group.mode + root @ centre, root @ inside @ root.T
@@ -189,7 +218,7 @@ def _update(group: _Group, mean: Vector, inverse: Matrix, draws: _Draws | None) 
 def _losses(objective: SoftmaxObjective, thetas: Matrix) -> Vector:
     """Total loss under each theta."""
     log = objective.log
-    scores = log.dense @ thetas.T
+    scores = scores_of(log, thetas)
     best = np.maximum.reduceat(scores, log.offsets[:-1], axis=0)
     totals = np.add.reduceat(np.exp(scores - np.repeat(best, log.n_arms, axis=0)), log.offsets[:-1], axis=0)
     return np.asarray((best + np.log(totals) - scores[log.chosen_rows]).sum(axis=0))
@@ -198,7 +227,7 @@ def _losses(objective: SoftmaxObjective, thetas: Matrix) -> Vector:
 def _settle(group: _Group, mean: Vector, inverse: Matrix) -> None:
     """Find the mode of a group's weights given those between groups, from where it was."""
     total = group.objective.total
-    at, value = _penalised(group.objective, group.mode, mean, inverse)
+    at, value = _penalised(group, group.mode, mean, inverse)
     for _ in range(STEPS):
         gradient = total * at.gradient + inverse @ (at.theta - mean)
         step = np.linalg.solve(total * at.hessian + inverse, -gradient)
@@ -207,7 +236,7 @@ def _settle(group: _Group, mean: Vector, inverse: Matrix) -> None:
             break
         length = 1.0
         while True:
-            ahead, found = _penalised(group.objective, at.theta + length * step, mean, inverse)
+            ahead, found = _penalised(group, at.theta + length * step, mean, inverse)
             if falls(found, value, -length * fall) or length < 1e-6:
                 break
             length /= 2
@@ -215,10 +244,10 @@ def _settle(group: _Group, mean: Vector, inverse: Matrix) -> None:
     group.mode, group.hessian = at.theta, total * at.hessian
 
 
-def _penalised(objective: SoftmaxObjective, theta: Vector, mean: Vector, inverse: Matrix) -> tuple[CurvedPoint, float]:
-    at = objective.evaluate(theta)
+def _penalised(group: _Group, theta: Vector, mean: Vector, inverse: Matrix) -> tuple[CurvedPoint, float]:
+    at = group.at.evaluate(group.objective, theta)
     away = theta - mean
-    return at, objective.total * at.value + 0.5 * float(away @ inverse @ away)
+    return at, group.objective.total * at.value + 0.5 * float(away @ inverse @ away)
 
 
 def _between(groups: list[_Group], before: Vector, spread: Matrix, units: Vector) -> tuple[Vector, Matrix, Matrix]:
@@ -237,9 +266,7 @@ def _between(groups: list[_Group], before: Vector, spread: Matrix, units: Vector
         # Weights go with the mean by as much as they do not keep their own.
         away = keep @ (before - mean) + group.mean - before
         total += np.outer(away, away) + group.covariance + keep @ covariance @ keep.T
-    found = total / len(groups)
-    if len(groups) < GROUPS_PER_FEATURE * len(mean):
-        found = np.diag(np.diag(found))
+    found = groups[0].at.structured(total / len(groups), len(groups))
     return mean, covariance, found + LEAST_SPREAD * np.diag(units**2)
 
 

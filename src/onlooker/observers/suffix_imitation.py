@@ -31,7 +31,7 @@ from onlooker.imitation.score_models import LINEAR, ScoreModel
 from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
 from onlooker.logs.factored import FactoredRows
-from onlooker.logs.layouts import MOST_WEIGHTS
+from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room, summarise_parts
@@ -366,9 +366,15 @@ class SuffixImitation(Observer):
             )
         return broken is None
 
+    @staticmethod
+    def _has_covariance(objective: Objective) -> bool:
+        """Whether there are intervals: of dense rows always."""
+        dense = isinstance(objective, SoftmaxObjective) and not isinstance(objective.log.features, Layout)
+        return dense or (objective.n_features <= MOST_WEIGHTS and _enough(objective))
+
     def _estimate(self, objective: Objective, *, model: bool) -> tuple[Fit, Point, Matrix | None]:
         """The minimum, the curvature there, and the covariance that follows from it; None for too many weights."""
-        if objective.many and (objective.n_features > MOST_WEIGHTS or not _enough(objective)):
+        if objective.many and not self._has_covariance(objective):
             fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
             fit = replace(fit, at=objective.judged(fit.theta))
             return fit, fit.at, None

@@ -87,9 +87,10 @@ class TrackingObserver(Observer):
     exploration_
         The exploration that was given, or that the picks prove; None if they prove none. A family is named only if it
         predicts picks better than the model-free observer (`DynamicImitation`) and than every other family, one step
-        ahead on rounds that did not tune it, by two standard errors or more, and if nothing is left in the picks that
-        it cannot explain. Without a name `theta_`, `policy_`, `covariance_`, `path_`, `predict_proba` and `summary()`
-        are those of the model-free observer, whose weights are in logits.
+        ahead on rounds that did not tune it, by two standard errors or more, if a policy that does not learn is
+        behind too, and if nothing is left in the picks that it cannot explain. Without a name `theta_`, `policy_`,
+        `covariance_`, `path_`, `predict_proba` and `summary()` are those of the model-free observer, whose weights are
+        in logits.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
         after a quarter of them was left there: its evidence is at most the one given.
@@ -547,6 +548,10 @@ class TrackingObserver(Observer):
             )
 
     def _families(self) -> tuple[Family, ...]:
+        # What a round adds to the learner's V, in a typical direction.
+        varied = np.diag(self._monitor.identification.information)
+        units = self._monitor.follower.units
+        of_round = float((varied if units is None else varied / units**2).mean()) / max(self.n_rounds_, 1)
         return tuple(
             Family(
                 name=one.assumption.exploration.name,
@@ -555,6 +560,8 @@ class TrackingObserver(Observer):
                 low=one.range[0],
                 high=one.range[1],
                 evidence=one.evidence,
+                batch=one.assumption.batch,
+                age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
             )
             for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
         )

@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.base import Coefficient, coefficients_table
-from onlooker.observers.tracking.contest import AHEAD, LEAST, Verdict
+from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
+from onlooker.observers.tracking.contest import AHEAD, AHEAD_OF_FIXED, LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead
 
@@ -28,10 +28,14 @@ class Family:
     """Largest plausible constant."""
     evidence: float
     """Log-probability of the picks that decided, averaged over the constant; of one that was left early, at most."""
+    batch: int = 1
+    """Rounds after which the learner is taken to update."""
+    age: float = 0.0
+    """Rounds that the learner is taken to have learned from before the log, very roughly."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TrackingSummary:
+class TrackingSummary(OfCoefficients):
     """A tracked learner in figures; printing it says them.
 
     Coefficients are those of theta's direction, of length one: their signs and ratios are what the learner values.
@@ -109,8 +113,9 @@ class TrackingSummary:
             return f"It was assumed to explore by {about}{'' if self.fits else ', which does not fit'}."
         if self.verdict is None:
             return f"It explores by {about}, as a state of an earlier release has it."
+        past = f"; at the log's first round it is about {best.age:.1g} rounds old" if best.age else ""
         return (
-            f"It explores by {about}. One step ahead, the log-probability of its picks is "
+            f"It explores by {about}{past}. One step ahead, the log-probability of its picks is "
             f"{_lead(self.verdict.model_free)} above the model-free observer's, and {_lead(self.verdict.over)} above "
             f"that of {FAMILIES[self.verdict.runner_up].words}."
         )
@@ -121,6 +126,8 @@ class TrackingSummary:
             return f"; that takes {LEAST} rounds or more"
         if self.verdict.model_free.errors < AHEAD:
             return ""
+        if self.verdict.fixed.errors < AHEAD_OF_FIXED:
+            return ": a fixed policy, which does not learn, predicts them about as well"
         if self.verdict.over.errors < AHEAD:
             return ": two of them explain the picks about as well"
         return ": the nearest one leaves something in the picks unexplained"
@@ -153,22 +160,14 @@ class TrackingSummary:
 def _described(family: Family) -> str:
     """A family with its constant, and the constants that are plausible too."""
     ranged = family.low < family.high
+    every = f", updated every {family.batch} rounds" if family.batch > 1 else ""
     if family.name == "Lapse":
         plausible = f"; {100 * family.low:.3g}% to {100 * family.high:.3g}% are plausible" if ranged else ""
-        return f"{family.words} (random in {100 * family.strength:.3g}% of rounds{plausible})"
+        return f"{family.words} (random in {100 * family.strength:.3g}% of rounds{plausible}){every}"
     plausible = f" ({family.low:.3g} to {family.high:.3g} are plausible)" if ranged else ""
-    return f"{family.words}, {CONSTANTS[family.name]} about {family.strength:.3g}{UNITS[family.name]}{plausible}"
+    of = FAMILIES[family.name]
+    return f"{family.words}, {of.constant} about {family.strength:.3g}{of.unit}{plausible}{every}"
 
-
-CONSTANTS = {"UCB": "alpha", "TS": "nu", "Lapse": "epsilon", "Softmax": "temperature"}
-"""What each family calls its constant."""
-
-UNITS = {
-    "UCB": " times the reward noise",
-    "TS": " times the reward noise squared",
-    "Softmax": " times the reward noise",
-}
-"""What the constants are measured in; epsilon is a share of rounds."""
 
 UNPROVED = "none of the known learners explains the picks better than a model-free one"
 """What is said where no family is named."""

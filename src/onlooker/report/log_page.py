@@ -18,6 +18,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.version import __version__
 from onlooker.diagnosis import Diagnosis
+from onlooker.diagnosis.dates import date_of, dates_of
 from onlooker.evaluation.study import Watch
 from onlooker.logs.log import BanditLog
 from onlooker.report.log_findings import LogAnalysis, analyse
@@ -129,8 +130,8 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     if source.by is None:
         return Page(
             title=f"What the learner behind {source.name} values",
-            cards=cards_of(first.diagnosis),
-            lead=f"{first.diagnosis.sentence}\n\n{_most_certain(first)}",
+            cards=cards_of(first.diagnosis, first.log),
+            lead="\n\n".join(filter(None, (_in_words(first), _most_certain(first)))),
             warnings=(*source.warnings, *first.warnings),
             sections=(*sections_of(first), *ending),
         )
@@ -148,8 +149,13 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
     )
 
 
-def cards_of(found: Diagnosis) -> tuple[Card, ...]:
-    """What the learner values and how it picks, at a glance.
+def _in_words(found: LogAnalysis) -> str:
+    """The verdict, with the dates of its rounds where they are known."""
+    return f"{found.diagnosis.sentence} {dates_of(found.diagnosis, found.log)}".strip()
+
+
+def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]:
+    """What the learner values and how it picks, at a glance; rounds have their dates where the log knows them.
 
     Examples
     --------
@@ -159,12 +165,15 @@ def cards_of(found: Diagnosis) -> tuple[Card, ...]:
     ('What it values', 'Stable')
     """
     values, exploration = found.values, found.exploration
+    place = values.changed_at or values.since
+    date = None if log is None or place is None else date_of(log, place)
+    dated = "" if date is None else f", {date}"
     details = {
         "moving": "no fixed policy explains the picks at the end of the log",
         "no preference": "the picks look uniformly random",
         "not enough evidence": "too few rounds, or none that a policy predicts",
-        "changed": f"at about round {values.changed_at or 0:,}",
-        "stable": f"since about round {values.since:,}" if values.since else "from the start",
+        "changed": f"at about round {values.changed_at or 0:,}{dated}",
+        "stable": f"since about round {values.since:,}{dated}" if values.since else "from the start",
     }
     state = values.state
     cards = [
@@ -204,7 +213,7 @@ def _verdicts(found: Mapping[str, LogAnalysis], by: str) -> Section:
         title="The verdicts",
         table=Table(
             (Column(by), Column("verdict"), Column("rounds", align="right"), Column("in words", wrap=True)),
-            tuple((name, f.diagnosis.verdict, f.log.n_rounds, f.diagnosis.sentence) for name, f in found.items()),
+            tuple((name, f.diagnosis.verdict, f.log.n_rounds, _in_words(f)) for name, f in found.items()),
         ),
     )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from onlooker.base.checks import counted
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import Test
+from onlooker.diagnosis.dates import span_of
 from onlooker.diagnosis.result import p_words
 from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
 from onlooker.logs.categories import Encoding
@@ -31,7 +32,8 @@ LONG = 15
 
 def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
     """Everything about one learner, in reading order."""
-    return values_section(found), *time_sections(found), burn_in_section(found), tracking_section(found.tracking)
+    tracked = tracking_section(found.tracking, found.diagnosis)
+    return values_section(found), *time_sections(found), burn_in_section(found), tracked
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _largest(weights: Matrix, axis: int, most: int) -> Index:
 
 def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
     """When it settled, and how far the policy agrees with the picks over time."""
-    charts, tests = diagnosis_charts(found.diagnosis), found.diagnosis.tests
+    charts, tests = _dated(diagnosis_charts(found.diagnosis), found), found.diagnosis.tests
     final = charts[1:2]
     settled = Section(
         title="Whether and since when it is stable",
@@ -178,9 +180,15 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
                 else ""
             )
         ),
-        charts=(agreement_chart(found, charts[0].marks if charts else ()), *final),
+        charts=(*_dated((agreement_chart(found, charts[0].marks if charts else ()),), found), *final),
     )
     return settled, agreement
+
+
+def _dated(charts: tuple[Chart, ...], found: LogAnalysis) -> tuple[Chart, ...]:
+    """The same, with the dates that the rounds on the axis are between."""
+    span = span_of(found.log)
+    return charts if span is None else tuple(replace(one, x_label=f"{one.x_label}, {span}") for one in charts)
 
 
 def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:

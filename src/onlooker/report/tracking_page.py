@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker.base.types import Matrix
+from onlooker.diagnosis import Diagnosis
 from onlooker.logs.log import feature_labels
 from onlooker.observers import TrackingObserver
-from onlooker.observers.tracking_summary import CONSTANTS, TrackingSummary
+from onlooker.observers.tracking import FAMILIES
+from onlooker.observers.tracking_summary import TrackingSummary
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, Mark, Series
 
@@ -28,8 +30,10 @@ _ABOUT_MODEL_FREE = (
 )
 
 
-def tracking_section(observer: TrackingObserver) -> Section:
+def tracking_section(observer: TrackingObserver, verdict: Diagnosis | None = None) -> Section:
     """How the learner explores and whether it has settled, the way its estimate went, and what else was considered.
+
+    A `verdict` adds what holds whatever the family: what the learner values over time, and how it picks.
 
     Examples
     --------
@@ -42,7 +46,8 @@ def tracking_section(observer: TrackingObserver) -> Section:
     """
     summary = observer.summary()
     about = _ABOUT if summary.named else _ABOUT_MODEL_FREE
-    found = [" ".join(summary.words), *(f"Warning: {text}." for text in summary.warnings), about]
+    answers = [] if verdict is None else [f"Whatever the family: {verdict.sentence}"]
+    found = [" ".join(summary.words), *answers, *(f"Warning: {text}." for text in summary.warnings), about]
     return Section(
         title="How it explores, and where its estimate went" if summary.named else "Where its weights went",
         text="\n\n".join(found),
@@ -74,7 +79,7 @@ def families_table(summary: TrackingSummary) -> Table:
         tuple(
             (
                 one.words,
-                CONSTANTS[one.name],
+                FAMILIES[one.name].constant,
                 one.strength,
                 f"{one.low:.3g} to {one.high:.3g}" if one.low < one.high else None,
                 one.evidence,

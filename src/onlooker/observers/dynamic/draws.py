@@ -33,7 +33,7 @@ def drawn_probabilities(log: BanditLog, n_draws: int, seed: int) -> Iterator[Mat
         yield np.concatenate(
             [
                 _probabilities(block.rows[start:stop], mean + normal * root if root.ndim == 1 else mean + normal @ root)
-                for (start, stop), mean, root in zip(bounds, means, _roots(spreads), strict=True)
+                for (start, stop), mean, root in zip(bounds, means, roots_of(spreads), strict=True)
             ],
             axis=1,
         )
@@ -59,7 +59,7 @@ def _beliefs(log: BanditLog) -> Iterator[tuple[Block, Matrix, NDArray[np.float64
         yield block, record.means, record.spreads
 
 
-def _roots(spreads: NDArray[np.float64]) -> NDArray[np.float64]:
+def roots_of(spreads: NDArray[np.float64]) -> NDArray[np.float64]:
     """Symmetric square roots of covariances, which change as smoothly as these do; of diagonals, their own."""
     if spreads.ndim == 2:
         return np.sqrt(spreads)

@@ -67,12 +67,17 @@ def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:
     from onlooker.kernels.dynamic import fill_probabilities
 
     end = len(probabilities)
-    for one in _backwards(rounds):
-        means, spreads = _without_own(one)
-        found = np.empty(len(one.block.rows))
-        fill_probabilities(one.block.rows, one.block.offsets, means, spreads, found)
+    for _, block, means, spreads in beliefs_without_own(rounds):
+        found = np.empty(len(block.rows))
+        fill_probabilities(block.rows, block.offsets, means, spreads, found)
         probabilities[end - len(found) : end] = found
         end -= len(found)
+
+
+def beliefs_without_own(rounds: Rounds) -> Iterator[tuple[int, Block, Matrix, NDArray[np.float64]]]:
+    """Every stretch, the last one first: its first round, its rounds, means and spreads without each round's pick."""
+    for one in _backwards(rounds):
+        yield one.start, one.block, *_without_own(one)
 
 
 def _without_own(one: Stretch) -> tuple[Matrix, NDArray[np.float64]]:

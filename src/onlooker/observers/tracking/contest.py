@@ -20,11 +20,20 @@ from onlooker.logs.layouts import divided
 from onlooker.logs.log import BanditLog, finite_log
 from onlooker.observers.dynamic.follower import Follower as ModelFree
 from onlooker.observers.dynamic.laws import PRIOR
-from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Softmax
+from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Lapse, Softmax
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores
-from onlooker.observers.tracking.tuning import Tuned, mixed, textbook, tune, with_noise
+from onlooker.observers.tracking.tuning import Tuned, mixed, textbook, tune
+from onlooker.observers.tracking.variants import (
+    FIXED_GREEDY,
+    FIXED_SOFTMAX,
+    fixed_policies,
+    fixed_policy,
+    settle_fixed,
+    with_noise,
+    with_past,
+)
 from onlooker.observers.tracking.variation import own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
@@ -33,12 +42,16 @@ LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
+AHEAD_OF_FIXED = 2.5
+"""The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
 OUT = 4.5
 """Standard deviations from which a residual speaks against a family."""
 TOLERATED = 4000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
-NOISE = "noise"
-"""Name of the rival that is the best family with noise on its scores: it is never named itself."""
+NOISE, FIXED = "noise", (FIXED_SOFTMAX, FIXED_GREEDY)
+"""Rivals that are never named: the best family with noise on its scores, and policies that do not learn."""
+HOPELESS = 30.0, 4.0
+"""Log-probability and standard errors by which a family that is behind is not followed any further."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +72,8 @@ class Verdict:
     """What it explains worst, in standard deviations."""
     noise: Lead
     """Its lead over itself with noise on the scores."""
+    fixed: Lead
+    """Its lead over a policy that does not learn."""
 
 
 @dataclass(eq=False)
@@ -97,19 +112,26 @@ class Contest:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tuned: list[Tuned] = field(default_factory=list)
     """What the last step made of the families; nothing before the first."""
+    early: Vector = field(default_factory=lambda: np.empty(0))
+    """What the model-free observer gave every arm of the rounds so far, while they are too few to prove anything."""
 
     def __post_init__(self) -> None:
         self.model_free = ModelFree(self.n_features)
 
     def watch(self, log: BanditLog, times: Vector | None, rounds: BanditLog | None) -> None:
-        """Take in the next rounds; `rounds` has all so far, with these, and may be None once all steps were taken."""
+        """Take in the next rounds; `rounds` has all so far, with these, and may be None once all steps were taken.
+
+        Families take part as soon as something can be proved, then from the first round on.
+        """
         arms = self._follow_model_free(log, times)
         seen = self.model_free.bank.n_rounds
-        if seen < FIRST:
-            return
         if not self.n_rounds:
             assert rounds is not None
-            self._begin(rounds[:FIRST])
+            self.early = np.concatenate([self.early, arms])
+            if seen < LEAST:
+                return
+            log, arms, self.early = rounds, self.early, np.empty(0)
+            self._begin(log[:FIRST])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
             stop = min(log.n_rounds, start + self._ahead())
@@ -158,20 +180,23 @@ class Contest:
         """What the picks prove so far; None before there are enough rounds to compare anything."""
         if not self.rivals:
             return None
-        going = {name: one for name, one in self.rivals.items() if one.follower is not None and name != NOISE}
-        nearest = max(going, key=lambda name: going[name].scores.total)
-        best = going[nearest]
-        leads = {
-            name: best.scores.lead(one.scores) for name, one in self.rivals.items() if name not in {nearest, NOISE}
-        }
+        families = {name: one for name, one in self.rivals.items() if name in FAMILIES}
+        nearest = max(
+            (name for name, one in families.items() if one.follower is not None),
+            key=lambda name: families[name].scores.total,
+        )
+        best = families[nearest]
+        leads = {name: best.scores.lead(one.scores) for name, one in families.items() if name != nearest}
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
         noise = best.scores.lead(self.rivals[NOISE].scores) if NOISE in self.rivals else Lead(0.0, 0.0)
+        fixed = self._over_fixed(nearest)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         limit = OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5
         proved = (
             self.n_rounds >= LEAST
             and min(ahead.errors, leads[runner_up].errors) >= AHEAD
+            and fixed.errors >= AHEAD_OF_FIXED
             and abs(residual[1]) <= limit
             and _is_noiseless(nearest, noise)
         )
@@ -183,6 +208,18 @@ class Contest:
             over=leads[runner_up],
             residual=residual,
             noise=noise,
+            fixed=fixed,
+        )
+
+    def _over_fixed(self, name: str) -> Lead:
+        """Lead over the nearest policy that does not learn.
+
+        Random picks in a share of the rounds are epsilon-greedy's whether it learns or not. Other constants are in
+        units of the reward noise, which a policy that does not learn has none of.
+        """
+        fixed = FIXED[:1] if name == Lapse.name else FIXED
+        return min(
+            (self.rivals[name].scores.lead(self.rivals[one].scores) for one in fixed), key=lambda lead: lead.errors
         )
 
     def _follow_model_free(self, log: BanditLog, times: Vector | None) -> Vector:
@@ -200,6 +237,7 @@ class Contest:
 
     def _begin(self, rounds: BanditLog) -> None:
         """Predict the first rounds with all constants that are usual, each family by their mixture."""
+        # Not by what is kept: while units are not known, that depends on the parts in which rounds came.
         first, arms = ModelFree(self.n_features), np.empty(len(rounds.features))
         first.follow(rounds, None, arms)
         self.model_free_scores.add(np.log(arms[rounds.chosen_rows]))
@@ -208,7 +246,8 @@ class Contest:
         def follow(assumption: Assumption) -> Vector:
             return Follower.start(assumption, self.n_features, (), units, sizes).follow(rounds)
 
-        for name, ways in textbook(_in_units(rounds), self.ridge).items():
+        scaled = _in_units(rounds)
+        for name, ways in {**textbook(scaled, self.ridge), **fixed_policies(scaled, self.ridge)}.items():
             one = self.rivals[name] = Rival(Scores(), Residuals.start(self.n_features))
             one.scores.add(mixed(np.stack(list(ordered_map(follow, ways)))))
         self.n_rounds = rounds.n_rounds
@@ -217,25 +256,42 @@ class Contest:
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
         scaled = _in_units(rounds)
-        known = self.tuned if rounds.n_rounds == STEPS[2] and scaled is rounds else None
-        self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known)
-        going = {one.assumption.exploration.name: one.assumption for one in self.tuned}
-        if self.n_rounds >= STEPS[2]:
-            best = sorted(going, key=lambda name: -self.rivals[name].scores.total)[:2]
-            going = {name: one for name, one in going.items() if name in best}
+        is_last = self.n_rounds >= STEPS[2]
+        known = self.tuned if is_last and scaled is rounds else None
+        still = [name for name in FAMILIES if self.n_rounds == FIRST or self.rivals[name].follower is not None]
+        order = sorted(still, key=lambda name: -self.rivals[name].scores.total)
+        left = [order[0], *(name for name in order[1:] if not self._is_hopeless(name, order[0]))]
+        left = left[:2] if is_last else left
+        self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known, only=left)
+        by_name = {one.assumption.exploration.name: one for one in self.tuned}
+        for name in left[: 1 if is_last else 2]:
+            by_name[name] = with_past(scaled, by_name[name])
+        if is_last:
+            self.tuned = list(by_name.values())
+        going = {name: by_name[name].assumption for name in left}
+        for name in () if is_last else FIXED:
+            if not self._is_hopeless(name, order[0]):
+                going[name] = fixed_policy(scaled, name, self.ridge)
         if self.n_rounds >= STEPS[1]:
-            leader = max(going, key=lambda name: self.rivals[name].scores.total)
             before = self.rivals.get(NOISE)
-            scores = self.rivals[leader].scores.copy() if before is None else before.scores
-            going[NOISE] = with_noise(scaled, going[leader])
+            scores = self.rivals[left[0]].scores.copy() if before is None else before.scores
+            guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
+            going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             self.rivals[NOISE] = Rival(scores, Residuals.start(self.n_features))
         self._restart(rounds, going)
+
+    def _is_hopeless(self, name: str, best: str) -> bool:
+        """Whether a family is too far behind the best one to be followed any further."""
+        lead = self.rivals[best].scores.lead(self.rivals[name].scores)
+        return lead.total > HOPELESS[0] and lead.errors > HOPELESS[1]
 
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
         units, sizes = own_units(rounds)
-        for one in self.rivals.values():
-            one.follower = None
+        for name, one in self.rivals.items():
+            # A policy that does not learn goes on as it is, if at all: its prior hardly matters any more.
+            if name not in FIXED or name in going or self._is_hopeless(name, next(iter(going))):
+                one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
             follower = Follower.start(assumption, self.n_features, (), units, sizes)
@@ -244,6 +300,9 @@ class Contest:
 
         for name, found in zip(going, ordered_map(follow, list(going.values())), strict=True):
             self.rivals[name].follower = found
+        softmax = self.rivals[FIXED_SOFTMAX].follower
+        if softmax is not None:
+            settle_fixed(softmax, _in_units(rounds))
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
@@ -252,7 +311,7 @@ class Contest:
 
         def follow(pair: tuple[str, Rival]) -> tuple[Vector, Vector | None]:
             assert pair[1].follower is not None
-            found = np.empty(len(arms)) if checked and pair[0] != NOISE else None
+            found = np.empty(len(arms)) if checked and pair[0] in FAMILIES else None
             return pair[1].follower.follow(log, arms=found), found
 
         made = list(ordered_map(follow, going))
@@ -269,6 +328,7 @@ class Contest:
         """Plain values, for JSON; floats keep every digit."""
         return {
             "n_rounds": self.n_rounds,
+            "early": self.early.tolist(),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -289,6 +349,9 @@ class Contest:
     ) -> Contest:
         """Give back what `to_dict` was made of."""
         found = cls(ridge, n_features, checkpoints, as_whole(values["n_rounds"], "n_rounds"))
+        found.early = np.array(values.get("early", []), dtype=np.float64)
+        if found.early.ndim != 1 or not ((found.early >= 0.0) & (found.early <= 1.0)).all():
+            raise ValueError("early: a probability is not one")
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]
             if any(one.theta.shape != (n_features,) for one in found.path):
@@ -298,7 +361,7 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name != NOISE and name not in FAMILIES:
+            if name not in {NOISE, *FIXED, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from onlooker.base.checks import as_number
+from onlooker.base.checks import as_number, as_whole
 
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Model
@@ -29,6 +29,8 @@ class UCB:
 
     name: ClassVar[str] = "UCB"
     words: ClassVar[str] = "optimism (upper confidence bounds)"
+    constant: ClassVar[str] = "alpha"
+    unit: ClassVar[str] = " times the reward noise"
 
     alpha: float
     """Width of the bonus, in units of the reward noise."""
@@ -56,6 +58,8 @@ class TS:
 
     name: ClassVar[str] = "TS"
     words: ClassVar[str] = "Thompson sampling"
+    constant: ClassVar[str] = "nu"
+    unit: ClassVar[str] = " times the reward noise squared"
 
     nu: float
     """Scale of the covariance, in units of the squared reward noise."""
@@ -81,6 +85,8 @@ class Lapse:
 
     name: ClassVar[str] = "Lapse"
     words: ClassVar[str] = "epsilon-greedy"
+    constant: ClassVar[str] = "epsilon"
+    unit: ClassVar[str] = ""
 
     epsilon: float
     """Share of uniform picks."""
@@ -108,6 +114,8 @@ class Softmax:
 
     name: ClassVar[str] = "Softmax"
     words: ClassVar[str] = "softmax picks (Boltzmann exploration)"
+    constant: ClassVar[str] = "temperature"
+    unit: ClassVar[str] = " times the reward noise"
 
     temperature: float
     """In units of the reward noise."""
@@ -142,6 +150,10 @@ class Assumption:
     """Share of uniform picks, where `exploration` is not such a share itself."""
     noise: float = 0.0
     """Deviation of normal noise on every score, as of features that are not in the log; no known learner has any."""
+    known: float = 0.0
+    """What the learner knew at the log's first round: `V` is this much larger there, in every direction alike."""
+    batch: int = 1
+    """Rounds after which the learner updates, counted from the log's first."""
 
     @property
     def lapse(self) -> float:
@@ -161,6 +173,7 @@ class Assumption:
             else 0.0,
             lapse=self.lapse,
             shrink=self.ridge - self.precision,
+            waits=1.0 if self.batch > 1 else 0.0,
         )
 
     def as_of_0_1(self) -> Assumption:
@@ -172,8 +185,9 @@ class Assumption:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         found = {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
-        if not self.noise:
-            del found["noise"]
+        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1)):
+            if found[name] == usual:
+                del found[name]
         return found
 
     @classmethod
@@ -186,4 +200,6 @@ class Assumption:
             precision=as_number(values["precision"], "precision", above=0.0),
             slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
             noise=as_number(values.get("noise", 0.0), "noise", least=0.0),
+            known=as_number(values.get("known", 0.0), "known", least=0.0),
+            batch=as_whole(values.get("batch", 1), "batch", least=1),
         )

@@ -68,6 +68,8 @@ class Follower:
     """The same, if every pick were uniform."""
     random_picks: float = 0.0
     """How many of the choices were picks at random, in expectation."""
+    pending: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    """Features of picks that a learner with batches has not learned from yet, in units."""
 
     @classmethod
     def start(
@@ -83,12 +85,15 @@ class Follower:
         from onlooker.kernels.tracking import BINS
 
         unit = np.eye(n_features)
+        ridge, known = assumption.ridge + assumption.known, assumption.precision + assumption.known
+        # What a learner knew already, its estimate may show: the prior's variance less what it does not know.
+        spread = assumption.known / known / assumption.precision + SPARK / assumption.precision
         belief = Belief(
             mean=np.zeros(n_features),
-            spread=SPARK / assumption.precision * unit,
-            inverse=unit / assumption.ridge,
-            prior_inverse=unit / assumption.precision,
-            largest=np.array([1 / assumption.ridge, SPARK / assumption.precision]),
+            spread=spread * unit,
+            inverse=unit / ridge,
+            prior_inverse=unit / known,
+            largest=np.array([1 / ridge, spread]),
         )
         return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units, sizes)
 
@@ -108,12 +113,15 @@ class Follower:
             if self.n_rounds % BLOCK == 0:
                 self._refresh()
             ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
+            if self.assumption.batch > 1:
+                ahead = min(ahead, self.assumption.batch - self.n_rounds % self.assumption.batch)
             stop = min(done + ahead, late[0][0] if late else log.n_rounds)
             part = log[done:stop]
             features = part.dense
             first, last = log.offsets[done], log.offsets[stop]
+            features = features if self.units is None else in_units(features, self.units)
             follow(
-                features if self.units is None else in_units(features, self.units),
+                features,
                 part.offsets,
                 part.chosen,
                 model,
@@ -127,6 +135,8 @@ class Follower:
             self.n_rounds += stop - done
             self.n_choices += int(np.count_nonzero(choices[done:stop]))
             done = stop
+            if self.assumption.batch > 1:
+                self._wait(features[part.chosen_rows])
             if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
                 self.path.append(self.here())
             if progress is not None:
@@ -137,6 +147,15 @@ class Follower:
         self.chance = _added(self.chance, chances)
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
         return probabilities
+
+    def _wait(self, picks: Matrix) -> None:
+        """Keep what was picked until the learner updates, and let it update if that is now."""
+        from onlooker.kernels.tracking import move
+
+        self.pending = np.concatenate([self.pending.reshape(-1, picks.shape[1]), picks.astype(np.float64)])
+        if self.n_rounds % self.assumption.batch == 0:
+            move(self.pending, self.belief)
+            self.pending = self.pending[:0]
 
     def estimate_random_picks(self) -> None:
         """Take the share of random picks to be that of the rounds so far."""
@@ -156,6 +175,10 @@ class Follower:
         new.largest[:] = np.maximum(new.largest, old.largest)
         deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
         self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
+        if len(self.pending):
+            self.pending = np.pad(self.pending, ((0, 0), (0, count)))
+        else:
+            self.pending = np.empty((0, 0))
         if self.units is not None:
             self.units = np.append(self.units, np.ones(count))
         if self.sizes is not None:
@@ -231,7 +254,9 @@ class Follower:
         if self.units is None:
             self.units = np.ones(len(self.belief.mean))
         self.units[place] = new
-        untouched = np.eye(len(self.belief.mean))[place] / self.assumption.ridge
+        if len(self.pending):
+            self.pending[:, place] *= old / new
+        untouched = np.eye(len(self.belief.mean))[place] / (self.assumption.ridge + self.assumption.known)
         if (self.belief.inverse[place] != untouched).any():
             _rescale(self.belief, self.assumption, place, new / old)
             self._refresh()
@@ -255,6 +280,7 @@ class Follower:
             "path": [one.to_dict() for one in self.path],
             **{name: getattr(self, name) for name in _COUNTS},
             _RANDOM_PICKS: self.random_picks,
+            **({"pending": self.pending.tolist()} if len(self.pending) else {}),
         }
 
     def check(self) -> None:
@@ -302,8 +328,13 @@ class Follower:
             for one in path:
                 finite_like(arrays["mean"], one.theta)
                 finite_like(arrays["mean"], one.standard_error)
+        pending = np.array(values.get("pending", np.empty((0, n_features))), dtype=np.float64)
+        waiting = as_whole(values["n_rounds"], "n_rounds") % fresh.assumption.batch
+        if pending.shape != (waiting, n_features) or not (np.abs(pending) < 1e150).all():
+            raise ValueError("other picks are waiting than there were since the last update")
         return cls(
             assumption=fresh.assumption,
+            pending=pending,
             belief=type(fresh.belief)(**arrays),
             tally=finite_like(fresh.tally, values["tally"]),
             checkpoints=fresh.checkpoints,
@@ -326,7 +357,7 @@ def _rescale(belief: Belief, assumption: Assumption, place: int, factor: float) 
         matrix[:, place] *= factor
     # The ridge, or the prior's precision, is the same in the new unit, and does not shrink with the rest of V.
     for matrix, ridge in ((belief.inverse, assumption.ridge), (belief.prior_inverse, assumption.precision)):
-        more = ridge * (1.0 - factor**-2.0)
+        more = (ridge + assumption.known) * (1.0 - factor**-2.0)
         column = matrix[:, place].copy()
         matrix[:] = matrix - np.outer(column, column) * (more / (1.0 + more * column[place]))
     # Its weight may be as large as any: the prior was too narrow if the unit was too large.

@@ -290,6 +290,12 @@ class Monitor:
             raise ValueError("what was followed is not what was decided")
         if self.contest is not None and self.contest.model_free.bank.n_rounds != n_rounds:
             raise ValueError("other rounds were predicted than were followed")
+        if (
+            self.contest is not None
+            and not self.contest.n_rounds
+            and (self.waiting is None or len(self.contest.early) != self.waiting.offsets[-1])
+        ):
+            raise ValueError("other arms were predicted than were offered")
 
 
 def _identification(values: dict[str, Any], follower: Follower) -> Identification:

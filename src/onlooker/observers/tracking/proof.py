@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.checks import as_whole
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Vector
 from onlooker.logs.log import BanditLog
 
 FIRST = 125
@@ -175,10 +175,8 @@ POSITIONS = 16
 """Positions within a round that are looked at one by one."""
 BINS = 10
 """Of the cumulative probability of the picks."""
-RARE, FAINT = 1e-3, 1e-12
-"""Probabilities below which arms count as equally improbable, and as this."""
-GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
-"""Multiples of it, less their whole part, fill the unit interval evenly: chance without a generator."""
+OWN = ("sharpness", "best arm", "improbable arms", "last position")
+"""Quantities of a forecast itself, in the kernel's order."""
 
 
 @dataclass(eq=False)
@@ -228,60 +226,19 @@ class Residuals:
 
     def add(self, log: BanditLog, probabilities: Vector, others: Mapping[str, Vector]) -> None:
         """Take in rounds, with the probabilities of all their arms in this forecast and in others."""
-        rounds = _Rounds.of(log, probabilities)
-        p, n_arms = rounds.p, np.repeat(log.n_arms, log.n_arms)
-        sharp = np.log(np.maximum(p, RARE))
-        positions = np.arange(len(p)) - np.repeat(log.offsets[:-1], log.n_arms)
-        before = np.concatenate([[self.last], log.chosen[:-1]])
-        quantities = {
-            "sharpness": sharp,
-            "best arm": (p >= rounds.spread(np.maximum.reduceat(p, rounds.starts))) * 1.0,
-            "improbable arms": (p < 0.2 / n_arms) * 1.0,
-            "last position": (positions == np.repeat(before, log.n_arms)) * 1.0,
+        from onlooker.kernels.residuals import add_residuals
+
+        names = [*OWN, *(one for name in others for one in (f"{name}, log", name))]
+        sums = np.array([self.named.get(name, (0.0, 0.0)) for name in names])
+        add_residuals(
+            log.dense, log.offsets, log.chosen, np.stack([probabilities, *others.values()]), self.last, self.n_rounds,
+            sums, self.positions, self.features, self.shares,
+        )  # fmt: skip
+        self.named |= {
+            name: (surplus, variance) for name, (surplus, variance) in zip(names, sums.tolist(), strict=True)
         }
-        for name, other in others.items():
-            quantities[f"{name}, log"] = np.clip(np.log(np.maximum(other, FAINT)) - np.log(p), -2.0, 2.0)
-            quantities[name] = np.clip(other / p, 0.0, 20.0)
-        for name, values in quantities.items():
-            surplus, variance = self.named.get(name, (0.0, 0.0))
-            more = rounds.judged(values)
-            self.named[name] = _added(surplus, more[0]), _added(variance, more[1])
-        self._add_positions(rounds, positions)
-        self._add_features(rounds, log, sharp)
-        self._add_shares(rounds)
         self.last = int(log.chosen[-1])
         self.n_rounds += log.n_rounds
-
-    def _add_positions(self, rounds: _Rounds, positions: Index) -> None:
-        known = positions < POSITIONS
-        places, p = positions[known], rounds.p[known]
-        picked = np.zeros(len(rounds.p))
-        picked[rounds.picks] = 1.0
-        np.add.at(self.positions[0], places, picked[known] - p)
-        np.add.at(self.positions[1], places, p * (1.0 - p))
-
-    def _add_features(self, rounds: _Rounds, log: BanditLog, sharp: Vector) -> None:
-        rows, p = log.dense, rounds.p[:, None]
-        # From the first arm: what all arms share leaves exactly nothing.
-        rows = rows - np.repeat(rows[rounds.starts], log.n_arms, axis=0)
-        mean = np.add.reduceat(p * rows, rounds.starts)
-        centred = rows - np.repeat(mean, log.n_arms, axis=0)
-        level = sharp - rounds.spread(np.add.reduceat(rounds.p * sharp, rounds.starts))
-        found = (
-            centred[rounds.picks],
-            np.add.reduceat(p * centred * centred, rounds.starts),
-            np.add.reduceat(p * centred * level[:, None], rounds.starts),
-        )
-        for place, values in enumerate(found):
-            self.features[place] = _added(self.features[place], values)
-
-    def _add_shares(self, rounds: _Rounds) -> None:
-        own = rounds.spread(rounds.p[rounds.picks])
-        above = np.add.reduceat(np.where(rounds.p > own, rounds.p, 0.0), rounds.starts)
-        level = np.add.reduceat(np.where(rounds.p == own, rounds.p, 0.0), rounds.starts)
-        within = (GOLDEN * (self.n_rounds + np.arange(len(above)) + 1)) % 1.0
-        places = np.clip(((above + within * level) * BINS).astype(np.int64), 0, BINS - 1)
-        np.add.at(self.shares, places, 1.0)
 
     def deviates(self) -> dict[str, float]:
         """Of every quantity; the largest for positions and features, and one for how probable picks were as a whole."""
@@ -331,40 +288,6 @@ class Residuals:
             raise ValueError("a sum is not finite")
         found.last, found.n_rounds = int(values["last"]), as_whole(values["n_rounds"], "n_rounds")
         return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Rounds:
-    """Probabilities by round."""
-
-    p: Vector
-    starts: Index
-    sizes: Index
-    picks: Index
-    """Rows of the picks."""
-
-    @classmethod
-    def of(cls, log: BanditLog, probabilities: Vector) -> _Rounds:
-        starts = log.offsets[:-1]
-        p = np.maximum(probabilities, FAINT)
-        p = p / np.repeat(np.add.reduceat(p, starts), log.n_arms)
-        return cls(p, starts, log.n_arms, log.chosen_rows)
-
-    def spread(self, values: Vector) -> Vector:
-        """One value a round for every row of it."""
-        return np.repeat(values, self.sizes)
-
-    def judged(self, values: Vector) -> tuple[Vector, Vector]:
-        """By how much a quantity at the pick exceeds what was expected, and its variance, by round."""
-        mean = np.add.reduceat(self.p * values, self.starts)
-        centred = values - self.spread(mean)
-        return centred[self.picks], np.add.reduceat(self.p * centred * centred, self.starts)
-
-
-def _added(total: Any, values: Vector) -> Any:
-    """Sum, one value after the other, so that parts add up to exactly what the whole does."""
-    found = np.add.accumulate(np.concatenate([[total], values]))[-1]
-    return float(found) if np.ndim(found) == 0 else found
 
 
 def _deviate(surplus: float, variance: float) -> float:

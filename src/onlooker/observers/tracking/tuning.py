@@ -36,8 +36,6 @@ PRECISIONS = (0.01, 0.1, 1.0)
 """Of the prior before any pick was seen, against the features' mean square."""
 EPSILONS = (0.05, 0.1, 0.2, 0.4)
 """Shares of random picks before any was seen."""
-NOISES = 6
-"""Steps from the first guess at the noise to the last."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,22 +62,32 @@ class Tuned:
 
 
 def tune(
-    log: BanditLog, families: Sequence[str | Exploration], *, ridge: float, first: Sequence[Tuned] | None = None
+    log: BanditLog,
+    families: Sequence[str | Exploration],
+    *,
+    ridge: float,
+    first: Sequence[Tuned] | None = None,
+    only: Sequence[str] | None = None,
 ) -> list[Tuned]:
     """Fit each family, given by name or with its constant, to the log; in the order given.
 
-    Several are first fitted to a quarter of it, unless `first` has that. Those far behind there are not fitted any
-    further: they are given the best one's evidence less what they were behind. If that leaves only one, its constant
-    stands.
+    Several are first fitted to a quarter of it, unless `first` has that. Those far behind there, or not among `only`,
+    are not fitted any further: they are given the best one's evidence less what they were behind. If that leaves only
+    one, its constant stands.
     """
-    rounds = _Rounds.of(log)
+    rounds = Rounds.of(log)
     fresh = [_start(rounds, one, ridge) for one in families]
     if len(families) == 1 or log.n_rounds < ENOUGH:
         return _each(rounds, families, fresh)
     if first is None:
-        first = _each(_Rounds.of(log[: log.n_rounds // 4]), families, fresh)
+        first = _each(Rounds.of(log[: log.n_rounds // 4]), families, fresh)
     top = max(one.evidence for one in first)
-    left = [place for place, one in enumerate(first) if one.evidence > top - BEHIND]
+    left = [
+        place
+        for place, one in enumerate(first)
+        if one.evidence > top - BEHIND and (only is None or families[place] in only)
+    ]
+    left = left or [max(range(len(first)), key=lambda place: first[place].evidence)]
     starts = [first[place].assumption for place in left]
     alone = len(left) == 1 and families[left[0]] != Lapse.name
     found = _each(rounds, [starts[0].exploration] if alone else [families[place] for place in left], starts)
@@ -95,7 +103,7 @@ def textbook(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
 
     Epsilon is one of a learner that explores noticeably: one that never does is not taken for epsilon-greedy.
     """
-    rounds, found = _Rounds.of(log), dict[str, list[Assumption]]()
+    rounds, found = Rounds.of(log), dict[str, list[Assumption]]()
     for name, make in FAMILIES.items():
         start = _start(rounds, name, ridge)
         around = [start.exploration.strength * STEP**place for place in (-1, 0, 1)]
@@ -121,30 +129,8 @@ def mixed(log_probabilities: Matrix) -> Vector:
     return found
 
 
-def with_noise(log: BanditLog, start: Assumption) -> Assumption:
-    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides."""
-    noise = 0.25
-    if isinstance(start.exploration, Softmax):
-        # The deviation of Gumbel noise, whose best arm is a softmax pick.
-        noise = math.pi * start.exploration.temperature / math.sqrt(6)
-        start = replace(start, exploration=Lapse(max(LEAST, start.slip)))
-    rounds, trials = _Rounds.of(log), dict[int, _Trial]()
-
-    def score(place: int) -> float:
-        if place not in trials:
-            nearest = min(trials, key=lambda other: abs(other - place), default=None)
-            guess = start if nearest is None else trials[nearest].assumption
-            trials[place] = _settle(rounds, replace(guess, noise=noise * STEP**place), 1)
-        return trials[place].score
-
-    best = 0
-    while abs(best) < NOISES and (around := max((best, best - 1, best + 1), key=score)) != best:
-        best = around
-    return trials[best].assumption
-
-
 @dataclass(frozen=True)
-class _Rounds:
+class Rounds:
     """Rounds that families are fitted to."""
 
     log: BanditLog
@@ -152,16 +138,17 @@ class _Rounds:
     """Their `mean_square`."""
 
     @classmethod
-    def of(cls, log: BanditLog) -> _Rounds:
+    def of(cls, log: BanditLog) -> Rounds:
+        """Of a log."""
         return cls(log, mean_square(log))
 
 
-def _each(rounds: _Rounds, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
+def _each(rounds: Rounds, families: Sequence[str | Exploration], starts: Sequence[Assumption]) -> list[Tuned]:
     jobs = [partial(_family, rounds, one, start) for one, start in zip(families, starts, strict=True)]
     return list(ordered_map(lambda job: job(), jobs))
 
 
-def _start(rounds: _Rounds, family: str | Exploration, ridge: float) -> Assumption:
+def _start(rounds: Rounds, family: str | Exploration, ridge: float) -> Assumption:
     """Textbook constants, and a guess at the rest."""
     textbook: dict[str, Exploration] = {
         "UCB": UCB(1.0),
@@ -174,7 +161,7 @@ def _start(rounds: _Rounds, family: str | Exploration, ridge: float) -> Assumpti
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Trial:
+class Trial:
     """One constant, its companions fitted."""
 
     assumption: Assumption
@@ -182,12 +169,12 @@ class _Trial:
     """Log-evidence, slips averaged over."""
 
 
-def _family(rounds: _Rounds, family: str | Exploration, start: Assumption) -> Tuned:
+def _family(rounds: Rounds, family: str | Exploration, start: Assumption) -> Tuned:
     if not isinstance(family, str):
-        trial = _settle(rounds, start)
+        trial = settle(rounds, start)
         return Tuned(assumption=trial.assumption, evidence=trial.score, range=(family.strength, family.strength))
     if family == Lapse.name:
-        trial = _settle(rounds, start, free=True)
+        trial = settle(rounds, start, free=True)
         rate, n = trial.assumption.lapse, max(1, rounds.log.n_rounds)
         reach = 2 * math.sqrt(rate * (1 - rate) / n)
         limits = (max(0.0, rate - reach), min(1.0, rate + reach))
@@ -195,16 +182,16 @@ def _family(rounds: _Rounds, family: str | Exploration, start: Assumption) -> Tu
     return _climb(rounds, FAMILIES[family], float(rounds.log.n_features) if family == TS.name else 1.0, start)
 
 
-def _climb(rounds: _Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
+def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
     """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
-    trials: dict[int, _Trial] = {}
+    trials: dict[int, Trial] = {}
 
     def score(place: int) -> float:
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
             exploration = make(centre * STEP**place)
-            trials[place] = _settle(rounds, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
+            trials[place] = settle(rounds, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
         return trials[place].score + _log_prior(place)
 
     best = round(math.log(start.exploration.strength / centre, STEP))
@@ -230,7 +217,7 @@ def _log_prior(place: int) -> float:
     return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
 
 
-def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> _Trial:
+def settle(rounds: Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> Trial:
     """Fit the prior's precision and the share of slips, or with `free` epsilon; judge the result.
 
     Epsilon alone is fitted until the evidence stops rising: from a small to a large share takes a while.
@@ -250,10 +237,10 @@ def _settle(rounds: _Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, 
     follower = Follower.start(assumption, log.n_features, checkpoints=())
     follower.follow(log)
     if isinstance(assumption.exploration, Lapse) and not free:
-        return _Trial(assumption=assumption, score=follower.evidence)
+        return Trial(assumption=assumption, score=follower.evidence)
     weight = 1.0 if free else SLIPS
     score = follower.evidence + _averaged(follower.random_picks, follower.n_choices, assumption.lapse, weight)
-    return _Trial(assumption=assumption, score=score)
+    return Trial(assumption=assumption, score=score)
 
 
 def _averaged(k: float, n: int, rate: float, weight: float) -> float:

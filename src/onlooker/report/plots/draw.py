@@ -181,6 +181,20 @@ def to_png(charts: AnyChart | Sequence[AnyChart], path: str | os.PathLike[str]) 
         write_png(figure, path)
 
 
+def figure_of_charts(charts: AnyChart | Sequence[AnyChart]) -> Figure:
+    """Draw one chart, or several side by side, as a figure of matplotlib's.
+
+    Examples
+    --------
+    >>> from onlooker.report.plots import Series
+    >>> chart = Chart(title="Growth", x_label="x", y_label="y", series=(Series("a", [0, 1], [0, 2]),))
+    >>> type(figure_of_charts(chart)).__name__
+    'Figure'
+    """
+    with _drawn(as_row(charts), titles=True, dpi=100) as figure:
+        return figure
+
+
 def svg_of(figure: Figure, charts: Sequence[AnyChart], *, prefix: str) -> str:
     """Save a drawn figure as an SVG element, under the settings that it was drawn with."""
     buffer = io.StringIO()

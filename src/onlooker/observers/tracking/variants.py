@@ -1,0 +1,154 @@
+"""What may be different about a learner whose family is known: noise on scores, what it knew before, batches.
+
+And what it may be instead: a policy that does not learn at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from onlooker.base.numerics import largest_eigenvalue
+from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
+from onlooker.observers.tracking.follower import LEAST, Follower
+from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, settle
+
+NOISES, NOISE_STEP = 3, 4.0
+"""Steps from the first guess at the noise to the last, and their size."""
+FIXED_SOFTMAX, FIXED_GREEDY = "fixed softmax", "fixed greedy"
+"""Policies that do not learn: a softmax of scores, and the best arm except in a share of the rounds."""
+ALL_KNOWN = 1e9
+"""Rounds after which a learner does not move any more: it is a fixed policy."""
+FIXED_PRECISIONS = (0.001, 0.01, 0.1, 1.0)
+"""Of a fixed policy's weights before any pick was seen, against the features' mean square; its temperature is 1."""
+AGES = (1.0, 10.0, 0.1)
+"""How old the learner may be at the first round, in lengths of the log; the others are tried if the first helps."""
+BATCHES = ((50, (20, 100)), (10, ()), (500, (200, 1000)))
+"""Rounds between updates; those beside are tried if the first of them helps."""
+STEPS_TO_MODE = 20
+"""Of Newton's method, at most."""
+GAIN = 5.0
+"""Log-evidence by which a learner with a past or with batches has to be ahead of one without."""
+
+
+def fixed_policies(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
+    """What may be assumed of policies that do not learn, before any pick was seen."""
+    rounds = Rounds.of(log)
+    start = _fixed(rounds, Softmax(1.0), ridge)
+    return {
+        FIXED_SOFTMAX: [replace(start, precision=one * rounds.scale) for one in FIXED_PRECISIONS],
+        FIXED_GREEDY: [replace(start, exploration=Lapse(one)) for one in EPSILONS],
+    }
+
+
+def fixed_policy(log: BanditLog, name: str, ridge: float) -> Assumption:
+    """The policy that does not learn and explains the log best, of one of the two kinds."""
+    rounds = Rounds.of(log)
+    if name == FIXED_SOFTMAX:
+        return settle(rounds, _fixed(rounds, Softmax(1.0), ridge)).assumption
+    return settle(rounds, _fixed(rounds, Lapse(0.1), ridge), free=True).assumption
+
+
+def settle_fixed(follower: Follower, rounds: BanditLog) -> None:
+    """Put the belief about a fixed softmax at its most probable weights given these rounds, where that is better.
+
+    The filter looks at each pick once, and where weights are large its first steps leave them too short for long. No
+    learner gains from that: it would be ahead of a policy that does not learn by an approximation alone.
+    """
+    theta, spread = follower.belief.mean.copy(), follower.belief.spread.copy()
+    best, starts = -math.inf, rounds.offsets[:-1]
+    rows = rounds.dense.astype(np.float64)
+    rows -= np.repeat(rows[starts], rounds.n_arms, axis=0)
+    for _ in range(STEPS_TO_MODE):
+        scores = rows @ theta
+        scores -= np.repeat(np.maximum.reduceat(scores, starts), rounds.n_arms)
+        shares = np.exp(scores)
+        shares /= np.repeat(np.add.reduceat(shares, starts), rounds.n_arms)
+        value = float(np.log(shares[rounds.chosen_rows]).sum()) - 0.5 * follower.assumption.precision * theta @ theta
+        if value < best + 1e-3:
+            break
+        mean = np.add.reduceat(shares[:, None] * rows, starts)
+        centred = rows - np.repeat(mean, rounds.n_arms, axis=0)
+        bend = (shares[:, None] * centred).T @ centred + follower.assumption.precision * np.eye(len(theta))
+        best, spread = value, np.linalg.inv(bend)
+        follower.belief.mean[:], follower.belief.spread[:] = theta, spread
+        theta = theta + spread @ (centred[rounds.chosen_rows].sum(axis=0) - follower.assumption.precision * theta)
+    follower.belief.largest[1] = largest_eigenvalue(follower.belief.spread)
+
+
+def _fixed(rounds: Rounds, exploration: Exploration, ridge: float) -> Assumption:
+    scale = rounds.scale
+    return Assumption(exploration=exploration, ridge=ridge, precision=0.1 * scale, slip=0.01, known=ALL_KNOWN * scale)
+
+
+def with_noise(log: BanditLog, start: Assumption, noise: float = 0.25) -> Assumption:
+    """The same with the most probable amount of normal noise on scores, in the place of a softmax or besides.
+
+    `noise` is the first guess; where it takes the place of a softmax, that says it better.
+    """
+    if isinstance(start.exploration, Softmax):
+        # The deviation of Gumbel noise, whose best arm is a softmax pick.
+        noise = math.pi * start.exploration.temperature / math.sqrt(6)
+        start = replace(start, exploration=Lapse(max(LEAST, start.slip)))
+    rounds, trials = Rounds.of(log), dict[int, Trial]()
+
+    def score(place: int) -> float:
+        if place not in trials:
+            nearest = min(trials, key=lambda other: abs(other - place), default=None)
+            guess = start if nearest is None else trials[nearest].assumption
+            trials[place] = settle(rounds, replace(guess, noise=noise * NOISE_STEP**place), 0 if trials else 1)
+        return trials[place].score
+
+    best = 0
+    while abs(best) < NOISES and (around := max((best, best - 1, best + 1), key=score)) != best:
+        best = around
+    return trials[best].assumption
+
+
+def with_past(log: BanditLog, tuned: Tuned) -> Tuned:
+    """The same learner with what it knew before the log, or with batches, where the picks clearly say so."""
+    rounds = Rounds.of(log)
+    plain = settle(rounds, tuned.assumption, 0)
+    found = [_best(rounds, plain, _aged(rounds, plain.assumption, AGES[:1]), _aged(rounds, plain.assumption, AGES[1:]))]
+    for first, beside in BATCHES:
+        found.append(_best(rounds, plain, _batched(rounds, plain, (first,)), _batched(rounds, plain, beside)))
+    best = max(found, key=lambda one: one.score)
+    if best.score < plain.score + GAIN:
+        return tuned
+    return replace(tuned, assumption=best.assumption, evidence=tuned.evidence + best.score - plain.score)
+
+
+def _best(rounds: Rounds, plain: Trial, first: Iterable[Assumption], beside: Iterable[Assumption]) -> Trial:
+    """The best of the first and, if that is better than the plain one, those beside it."""
+    found = max((settle(rounds, one, 0) for one in first), key=lambda one: one.score, default=plain)
+    if found.score <= plain.score:
+        return plain
+    best = max([found, *(settle(rounds, one, 0) for one in beside)], key=lambda one: one.score)
+    return settle(rounds, best.assumption, 1)
+
+
+def _aged(rounds: Rounds, plain: Assumption, ages: Iterable[float]) -> Iterable[Assumption]:
+    """Learners of these ages that explore, half-way through the log, as much as one that began with it."""
+    of_log = information(rounds.log, rounds.scale)
+    half = plain.ridge + 0.5 * of_log
+    for age in ages:
+        known = age * of_log
+        exploration, more = plain.exploration, (half + known) / half
+        if isinstance(exploration, TS):
+            exploration = TS(exploration.nu * more)
+        elif isinstance(exploration, UCB):
+            exploration = UCB(exploration.alpha * math.sqrt(more))
+        yield replace(plain, exploration=exploration, known=known)
+
+
+def information(log: BanditLog, scale: float) -> float:
+    """What a learner that picked at random would know of a typical weight after these rounds."""
+    return scale * log.n_rounds / log.n_features
+
+
+def _batched(rounds: Rounds, plain: Trial, lengths: Iterable[int]) -> Iterable[Assumption]:
+    return (replace(plain.assumption, batch=one) for one in lengths if 2 * one <= rounds.log.n_rounds)

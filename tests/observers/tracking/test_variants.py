@@ -1,0 +1,116 @@
+"""Learners with a past, learners that update in batches, and policies that do not learn at all."""
+
+import numpy as np
+import pytest
+
+from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, LinUCB, TrackingObserver, simulate
+from onlooker.observers.tracking.contest import LEAST, Contest
+from onlooker.observers.tracking.exploration import TS, UCB, Assumption
+from onlooker.observers.tracking.follower import SPARK, Follower
+from onlooker.observers.tracking.proof import Residuals
+
+pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
+
+
+def assumed(**more):
+    return Assumption(**{"exploration": UCB(1.0), "ridge": 1.0, "precision": 0.2, "slip": 0.01} | more)
+
+
+def fixed_softmax(n_rounds=1500, seed=0):
+    """A policy that picks by a softmax and never learns."""
+    source = np.random.default_rng(seed)
+    rows, theta = source.standard_normal((n_rounds, 8, 4)), source.standard_normal(4)
+    return BanditLog.from_dense(rows, np.argmax(3.0 * rows @ theta + source.gumbel(size=(n_rounds, 8)), axis=1))
+
+
+def test_a_fixed_policy_is_no_learner():
+    for seed in range(2):
+        observer = TrackingObserver().fit(fixed_softmax(seed=seed))
+        assert observer.exploration_ is None
+        verdict = observer.summary().verdict
+        assert verdict.nearest == "Softmax"
+        assert verdict.fixed.errors < 2.5
+    assert "a fixed policy, which does not learn, predicts them about as well" in str(observer.summary())
+
+
+def test_batches_are_found_with_their_length():
+    log = simulate(Environment(6, 10, seed=1), LinTS(batch=50), 2500, seed=1).log
+    best = TrackingObserver().fit(log).summary().families[0]
+    assert (best.name, best.batch) == ("TS", 50)
+    plain = simulate(Environment(6, 10, seed=1), LinTS(), 2500, seed=1).log
+    assert TrackingObserver().fit(plain).summary().families[0].batch == 1
+
+
+@pytest.mark.parametrize(("name", "learner"), [("UCB", LinUCB()), ("TS", LinTS()), ("Lapse", EpsilonGreedy(0.1))])
+def test_a_log_from_the_middle_of_a_life_is_named_rightly_or_not_at_all(name, learner):
+    log = simulate(Environment(5, 10, seed=2), learner, 5000, seed=2).log[3000:]
+    found = TrackingObserver().fit(log).exploration_
+    assert found is None or found.name == name
+
+
+def test_what_a_learner_knew_before_is_no_longer_unknown():
+    follower = Follower.start(assumed(known=50.0), 3, ())
+    np.testing.assert_allclose(follower.belief.inverse, np.eye(3) / 51)
+    # What picks may show of the estimate, and what the learner does not know, make up the prior.
+    np.testing.assert_allclose(follower.covariance, (1 + SPARK) * np.eye(3) / 0.2)
+
+
+def test_batches_update_at_their_end():
+    log = simulate(Environment(3, 5, seed=3), LinTS(batch=20), 50, seed=3).log
+    follower = Follower.start(assumed(exploration=TS(3.0), batch=20), 3, ())
+    follower.follow(log[:19])
+    np.testing.assert_array_equal(follower.belief.inverse, np.eye(3))
+    follower.follow(log[19:])
+    picks = log.dense[log.chosen_rows][:40].astype(float)
+    np.testing.assert_allclose(follower.belief.inverse, np.linalg.inv(np.eye(3) + picks.T @ picks), rtol=1e-9)
+    assert follower.pending.shape == (10, 3)
+    whole = Follower.start(assumed(exploration=TS(3.0), batch=20), 3, ())
+    whole.follow(log)
+    assert whole.to_dict() == follower.to_dict() == Follower.from_dict(whole.to_dict(), 3).to_dict()
+    damaged = whole.to_dict() | {"pending": []}
+    with pytest.raises(ValueError, match="waiting"):
+        Follower.from_dict(damaged, 3)
+
+
+def test_nothing_is_compared_before_something_can_be_proved():
+    log = simulate(Environment(3, 5, seed=4), LinTS(), LEAST, seed=4).log
+    contest = Contest(1.0, 3)
+    contest.watch(log[:-1], None, log[:-1])
+    assert contest.verdict() is None
+    assert len(contest.early) == 5 * (LEAST - 1)
+    contest.watch(log[-1:], None, log)
+    assert contest.verdict().nearest == "TS"
+    assert not len(contest.early)
+
+
+def test_probabilities_of_all_arms_are_those_of_draws():
+    """Against draws of the learner's sampled estimate, in the belief after some rounds."""
+    log = simulate(Environment(3, 6, seed=5), LinTS(), 60, seed=5).log
+    follower = Follower.start(assumed(exploration=TS(3.0), slip=0.0005, precision=1.0), 3, ())
+    follower.follow(log[:50])
+    mean, spread = follower.belief.mean.copy(), follower.belief.spread + 3.0 * follower.belief.inverse
+    found = np.empty(6)
+    follower.follow(log[50:51], arms=found)
+    draws = np.random.default_rng(0).multivariate_normal(mean, spread, 200_000)
+    picks = np.argmax(draws @ log[50:51].dense.T, axis=1)
+    np.testing.assert_allclose(found, np.bincount(picks, minlength=6) / len(picks), atol=0.03)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_residuals_are_surpluses_over_what_was_expected():
+    source = np.random.default_rng(6)
+    rows, p = source.standard_normal((40, 4, 2)), source.dirichlet(np.ones(4), 40)
+    other, chosen = source.dirichlet(np.ones(4), 40), source.integers(0, 4, 40)
+    log, found = BanditLog.from_dense(rows, chosen), Residuals.start(2)
+    found.add(log[:15], p[:15].ravel(), {"other": other[:15].ravel()})
+    found.add(log[15:], p[15:].ravel(), {"other": other[15:].ravel()})
+    best = np.argmax(p, axis=1)
+    top = p.max(axis=1)
+    assert found.named["best arm"] == pytest.approx(((chosen == best).sum() - top.sum(), (top * (1 - top)).sum()))
+    ratio = np.clip(other / p, 0, 20)
+    mean = (p * ratio).sum(axis=1)
+    spread = (p * (ratio - mean[:, None]) ** 2).sum()
+    assert found.named["other"] == pytest.approx(((ratio[np.arange(40), chosen] - mean).sum(), spread))
+    expected = np.einsum("tk,tkj->tj", p, rows)
+    np.testing.assert_allclose(found.features[0], (rows[np.arange(40), chosen] - expected).sum(axis=0))
+    assert found.shares.sum() == 40
