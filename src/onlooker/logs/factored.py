@@ -76,6 +76,23 @@ class Crossing:
             return len(self.own) + len(self.arms) * max(1, len(self.context))
         return len(self.own) + len(self.items) * (1 + len(self.context))
 
+    @property
+    def centring(self) -> Matrix | None:
+        """Takes weights to their differences to the mean over the arms; None unless every arm has its own.
+
+        What the weights of all arms have in common, no pick shows.
+
+        Examples
+        --------
+        >>> Crossing(arms=("a", "b"), own=("slot",)).centring @ [1.0, 5.0, 7.0]
+        array([ 1., -1.,  1.])
+        """
+        if self.arms is None:
+            return None
+        found, first, n = np.eye(self.n_weights), len(self.own), len(self.arms)
+        found[first:, first:] -= np.kron(np.full((n, n), 1 / n), np.eye(max(1, len(self.context))))
+        return found
+
     def positions(self, log: Crossing) -> Index | None:
         """Where the weights of a log's columns are among these; None where only their names can tell.
 

@@ -58,7 +58,8 @@ class DynamicImitation(Observer):
         The weights at the end of the log, in logits.
     covariance_
         Of the weights at the end, shape (d, d). Beyond 40 features only variances are followed, and covariances are
-        those between the laws alone. NaN for a feature that never differed within a round.
+        those between the laws alone. NaN for a feature that never differed within a round. Where every arm has weights
+        of its own, weights, covariance and path are those of the differences to the mean over the arms.
     path_
         The weights over time with standard errors, given the picks before and after. After `partial_fit`, later picks
         are those of the same call.
@@ -240,7 +241,15 @@ class DynamicImitation(Observer):
     def covariance_(self) -> Matrix:
         """Of the weights at the end, shape (d, d)."""
         self._fitted()
-        return self._follower.bank.covariance if self._combined is None else self._combined[1]
+        if self._combined is not None:
+            return self._combined[1]
+        found, centring = self._follower.bank.covariance, self._centring()
+        if centring is None:
+            return found
+        never = np.isnan(found.diagonal())
+        found = centring @ np.nan_to_num(found) @ centring
+        found[never], found[:, never] = np.nan, np.nan
+        return found
 
     @property
     def path_(self) -> WeightPath:
@@ -336,7 +345,7 @@ class DynamicImitation(Observer):
         """The path and the changes; what is not smoothed yet is smoothed now, and its rounds are let go of."""
         self._fitted()
         if self._pending is not None:
-            path, changes = smooth_path(self._pending, self._wanted())
+            path, changes = smooth_path(self._pending, self._wanted(), self._centring())
             if self._earlier is not None:
                 path = self._earlier[0].joined(path, self._wanted())
                 changes = (*self._earlier[1], *changes)
@@ -344,10 +353,15 @@ class DynamicImitation(Observer):
         assert self._earlier is not None, "nothing was followed yet"
         return self._earlier
 
+    def _centring(self) -> Matrix | None:
+        crossing = self._named[2]
+        return None if crossing is None else crossing.centring
+
     def _learn(self, follower: Follower) -> Self:
         bank = follower.bank
         self._follower = follower
-        self.policy_ = LinearPolicy(bank.theta, *self._named)
+        centring = self._centring()
+        self.policy_ = LinearPolicy(bank.theta if centring is None else centring @ bank.theta, *self._named)
         self.lapse_ = bank.lapse
         self.evidence_ = bank.evidence
         self.chance_ = bank.chance

@@ -460,14 +460,8 @@ class TrackingObserver(Observer):
 
     def _redundant(self, n_features: int) -> Matrix | None:
         """Projection on what the weights of all arms have in common; None unless every arm has weights of its own."""
-        arms = None if self._crossed is None else self._crossed[1].arms
-        if arms is None:
-            return None
-        n_own = len(self._crossed[1].own) if self._crossed is not None else 0
-        found = np.zeros((n_features, n_features))
-        width = (n_features - n_own) // len(arms)
-        found[n_own:, n_own:] = np.kron(np.full((len(arms), len(arms)), 1 / len(arms)), np.eye(width))
-        return found
+        centring = None if self._crossed is None else self._crossed[1].centring
+        return None if centring is None else np.eye(n_features) - centring
 
     def _check_arms(self, log: BanditLog | Parts) -> None:
         """Refuse a log whose arms or context are not those of the rounds before, in their order."""

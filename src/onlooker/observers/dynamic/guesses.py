@@ -51,8 +51,8 @@ class Guesses:
     def weights(self) -> Vector:
         """How much each combination counts by the picks of these rounds, shape (combinations,); they sum to 1."""
         total = self.log_probabilities.sum(axis=1) / ALIKE
-        found: Vector = np.exp(total - total.max())
-        return found / found.sum()
+        found = np.exp(total - total.max())
+        return np.asarray(found / found.sum())
 
 
 def best_guesses(log: BanditLog, since: int = 0, most: int = MOST_ROUNDS) -> Guesses:

@@ -39,8 +39,10 @@ class Stretch:
     """And given all picks."""
 
 
-def smooth_path(rounds: Rounds, wanted: Sequence[int] | None) -> tuple[WeightPath, tuple[int, ...]]:
-    """The weights at checkpoints, and the rounds at which they jumped."""
+def smooth_path(
+    rounds: Rounds, wanted: Sequence[int] | None, centring: Matrix | None = None
+) -> tuple[WeightPath, tuple[int, ...]]:
+    """The weights at checkpoints, and the rounds at which they jumped; `centring` takes weights to what is shown."""
     first, units = rounds.first, rounds.after.units
     checkpoints = checkpoints_between(first, first + rounds.n_rounds, wanted)
     theta, errors = np.empty((2, len(checkpoints), len(units)))
@@ -50,16 +52,27 @@ def smooth_path(rounds: Rounds, wanted: Sequence[int] | None) -> tuple[WeightPat
         for place, checkpoint in enumerate(checkpoints):
             t = checkpoint - 1 - first - one.start
             if 0 <= t < len(means):
-                variance = spreads[t] if spreads.ndim == 2 else np.diag(spreads[t])
-                theta[place] = means[t, :-1]
-                errors[place] = np.sqrt(np.maximum(variance[:-1], 0.0))
+                theta[place], variances = _shown(means[t, :-1] / units, _spread(spreads[t], units), centring)
+                errors[place] = np.sqrt(np.maximum(variances, 0.0))
         jumps.look(one.start, one.ahead, one.smoothed)
-    path = WeightPath(
-        rounds=np.array(checkpoints, dtype=np.int64),
-        theta=theta / units,
-        standard_error=errors / np.where(np.isinf(units), np.nan, units),
-    )
+    path = WeightPath(rounds=np.array(checkpoints, dtype=np.int64), theta=theta, standard_error=errors)
     return path, tuple(first + one for one in jumps.found())
+
+
+def _spread(spread: NDArray[np.float64], units: Vector) -> NDArray[np.float64]:
+    """Variances or covariances of the weights of the features as they are; NaN for what never differed."""
+    known = np.where(np.isinf(units), np.nan, units)
+    return spread[:-1] / known**2 if spread.ndim == 1 else spread[:-1, :-1] / np.outer(known, known)
+
+
+def _shown(theta: Vector, spread: NDArray[np.float64], centring: Matrix | None) -> tuple[Vector, Vector]:
+    """Weights and their variances, as differences to the mean over the arms where each arm has its own."""
+    own = spread if spread.ndim == 1 else np.diag(spread)
+    if centring is None:
+        return theta, own
+    spread = np.nan_to_num(spread)
+    variances = centring**2 @ spread if spread.ndim == 1 else np.diag(centring @ spread @ centring)
+    return centring @ theta, np.where(np.isnan(own), np.nan, variances)
 
 
 def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:

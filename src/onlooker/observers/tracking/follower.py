@@ -13,7 +13,7 @@ import numpy as np
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
 from onlooker.base.numerics import largest_eigenvalue
-from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.base.types import Features, Index, Matrix, Progress, Vector
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.exploration import Assumption, Lapse
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
@@ -148,7 +148,7 @@ class Follower:
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
         return probabilities
 
-    def _wait(self, picks: Matrix) -> None:
+    def _wait(self, picks: Features) -> None:
         """Keep what was picked until the learner updates, and let it update if that is now."""
         from onlooker.kernels.tracking import move
 

@@ -68,7 +68,8 @@ def settle_fixed(follower: Follower, rounds: BanditLog) -> None:
         scores -= np.repeat(np.maximum.reduceat(scores, starts), rounds.n_arms)
         shares = np.exp(scores)
         shares /= np.repeat(np.add.reduceat(shares, starts), rounds.n_arms)
-        value = float(np.log(shares[rounds.chosen_rows]).sum()) - 0.5 * follower.assumption.precision * theta @ theta
+        penalty = 0.5 * follower.assumption.precision * float(theta @ theta)
+        value = float(np.log(shares[rounds.chosen_rows]).sum()) - penalty
         if value < best + 1e-3:
             break
         mean = np.add.reduceat(shares[:, None] * rows, starts)
