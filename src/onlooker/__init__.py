@@ -51,8 +51,14 @@ if TYPE_CHECKING:
     from onlooker.imitation.scores.neural import NeuralPolicy as NeuralPolicy
     from onlooker.imitation.scores.trees import BoostedPolicy as BoostedPolicy
     from onlooker.logs.effects import Effect as Effect
+    from onlooker.logs.gaps import fill_gaps as fill_gaps
     from onlooker.logs.log import BanditLog as BanditLog
+    from onlooker.logs.missing import draw_missing as draw_missing
+    from onlooker.logs.missing import drop_missing as drop_missing
+    from onlooker.logs.offers import assume_offers as assume_offers
+    from onlooker.logs.offers import draw_offers as draw_offers
     from onlooker.logs.policy import LinearPolicy as LinearPolicy
+    from onlooker.logs.sampling import sample_offers as sample_offers
     from onlooker.observers import IBCB as IBCB
     from onlooker.observers import BayesianICB as BayesianICB
     from onlooker.observers import BlockImitation as BlockImitation
@@ -62,6 +68,7 @@ if TYPE_CHECKING:
     from onlooker.observers import RankedBlocks as RankedBlocks
     from onlooker.observers import SuffixImitation as SuffixImitation
     from onlooker.observers import TrackingObserver as TrackingObserver
+    from onlooker.observers.completion import fit_draws as fit_draws
     from onlooker.observers.groups import Groups as Groups
     from onlooker.observers.groups import fit_groups as fit_groups
     from onlooker.observers.tracking import TS as TS
@@ -78,6 +85,8 @@ if TYPE_CHECKING:
     from onlooker.simulation.learners import LinTS as LinTS
     from onlooker.simulation.learners import LinUCB as LinUCB
     from onlooker.simulation.learners import UniformRandom as UniformRandom
+    from onlooker.simulation.mask import Mask as Mask
+    from onlooker.simulation.mask import Masked as Masked
     from onlooker.simulation.nonlinear import Mapped as Mapped
     from onlooker.simulation.nonlinear import NetworkGreedy as NetworkGreedy
     from onlooker.simulation.play import Simulation as Simulation
@@ -104,8 +113,12 @@ _HOMES = {
     "imitation.scores.neural": ("Neural", "NeuralPolicy"),
     "imitation.scores.trees": ("BoostedPolicy",),
     "logs.effects": ("Effect",),
+    "logs.gaps": ("fill_gaps",),
     "logs.log": ("BanditLog",),
+    "logs.missing": ("draw_missing", "drop_missing"),
+    "logs.offers": ("assume_offers", "draw_offers"),
     "logs.policy": ("LinearPolicy",),
+    "logs.sampling": ("sample_offers",),
     "observers": (
         "IBCB",
         "BayesianICB",
@@ -117,6 +130,7 @@ _HOMES = {
         "SuffixImitation",
         "TrackingObserver",
     ),
+    "observers.completion": ("fit_draws",),
     "observers.groups": ("Groups", "fit_groups"),
     "observers.tracking": ("TS", "UCB", "Lapse", "Softmax"),
     "report.log_page": ("report_page", "write_report"),
@@ -131,6 +145,7 @@ _HOMES = {
         "UniformRandom",
     ),
     "simulation.nonlinear": ("Mapped", "NetworkGreedy"),
+    "simulation.mask": ("Mask", "Masked"),
     "simulation.play": ("Simulation", "simulate", "simulate_many"),
     "simulation.ridge": ("Learner",),
 }

@@ -93,6 +93,18 @@ class CollinearFeaturesWarning(OnlookerWarning):
     """Some features are not identifiable separately (collinear within the rounds), or never vary within a round."""
 
 
+class CoarseSetsWarning(OnlookerWarning):
+    """Picks are known only to sets of arms that are too coarse to identify some weights."""
+
+
+class PicksDrawnWarning(OnlookerWarning):
+    """Picks are known only to sets of arms, so they were drawn within these, several times."""
+
+
+class MissingValuesWarning(OnlookerWarning):
+    """Rounds in which a feature is missing were left out."""
+
+
 class PenaltyDominatesWarning(OnlookerWarning):
     """Regularisation determines some weights as much as the picks do, often those of features on a tiny scale."""
 

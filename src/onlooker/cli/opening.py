@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
-_ROUNDS = ("context", "offered", "items", "users", "user", "slate", "wide", "candidates")
+_PARTIAL = ("possible", "picked_group", "offer_probability")
+_ROUNDS = ("context", "offered", "items", "users", "user", "slate", "wide", "candidates", *_PARTIAL)
 _COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", *_ROUNDS)
 _OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal", "sql")
 _QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")

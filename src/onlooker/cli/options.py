@@ -228,6 +228,15 @@ def column_options(command: Command) -> Command:
         ),
         click.option("--slate", metavar="COLUMN", help="Position of a pick, where a round has several."),
         click.option(
+            "--picked-group", metavar="COLUMN", help="Group of an arm, where only the group of the pick is known."
+        ),
+        click.option(
+            "--possible", metavar="COLUMN", help="1 for every arm that may be the pick, where only a set is known."
+        ),
+        click.option(
+            "--offer-probability", metavar="COLUMN", help="With what a row is kept, where offers are a sample."
+        ),
+        click.option(
             "--wide", metavar="PATTERN", help="Columns of arms in a row per round, as in 'arm{arm}_{feature}'."
         ),
         click.option("--candidates", metavar="COLUMN", help="Lists of the offered arms, in a row per round."),

@@ -18,6 +18,7 @@ from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of,
 from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
+from onlooker.diagnosis.sets import diagnose_drawn
 from onlooker.diagnosis.settling import Settling
 from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
 from onlooker.logs import ragged
@@ -142,6 +143,8 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     if isinstance(log, BanditLog):
         as_narrow(log, "a diagnosis")
     check_room(log, FITTING)
+    if isinstance(log, BanditLog) and log.possible is not None:
+        return diagnose_drawn(log, lambda drawn: _diagnosed(drawn, n_bins, level))
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
     seen = summarise_parts(log)

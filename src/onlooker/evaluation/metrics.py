@@ -97,7 +97,7 @@ def agreement(policy: Chooser | ArrayLike, log: BanditLog) -> float:
     >>> agreement([1.0], log)
     0.5
     """
-    return float(np.mean(_as_policy(policy).choose(log) == log.chosen))
+    return float(np.mean(log.may_be(_as_policy(policy).choose(log))))
 
 
 def information_share(log: BanditLog, probabilities: Vector) -> float:
@@ -112,7 +112,7 @@ def information_share(log: BanditLog, probabilities: Vector) -> float:
     (0.0, 0.5)
     """
     chance = np.log(log.n_arms).sum()
-    return float(1.0 + np.log(probabilities[log.chosen_rows]).sum() / chance) if chance else float("nan")
+    return float(1.0 + np.log(log.of_picks(probabilities)).sum() / chance) if chance else float("nan")
 
 
 def _unit(theta: Vector) -> Vector:

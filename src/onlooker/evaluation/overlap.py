@@ -87,6 +87,9 @@ class Calibration:
 def calibration(log: BanditLog, values: Vector) -> Calibration:
     """Hold predicted probabilities, one per row, against the picks; rounds with a single arm say nothing.
 
+    Of a pick that is known only to a set, each arm of the set counts by what was predicted of it: only the sets are
+    then held against the predictions.
+
     Examples
     --------
     >>> log = BanditLog.from_dense(np.zeros((100, 2, 1)), chosen=np.arange(100) % 10 // 9)
@@ -95,8 +98,7 @@ def calibration(log: BanditLog, values: Vector) -> Calibration:
     (0.8, 0.9, 0.07)
     """
     choices = log.n_arms > 1
-    picked = np.zeros(len(values))
-    picked[log.chosen_rows] = 1.0
+    picked = log.expected_picks(values)
     rows = np.repeat(choices, log.n_arms)
     best = (log.offsets[:-1] + ragged.argmax(values, log.offsets))[choices] if log.n_rounds else np.empty(0, np.int64)
     top = _bins(values[best], picked[best])
@@ -182,15 +184,15 @@ def overlap(log: BanditLog, values: Vector, target: ArrayLike | None = None) -> 
     """
     wanted = _target(log, target)
     choices = np.flatnonzero(log.n_arms > 1)
-    rows, n = log.chosen_rows[choices], len(choices)
-    weights = wanted[rows] / values[rows]
+    chances, n = log.of_picks(values)[choices], len(choices)
+    weights = log.of_picks(wanted)[choices] / chances
     total, squares = float(weights.sum()), float((weights**2).sum())
     uniform = 1.0 / log.n_arms[choices]
     return Overlap(
         n_rounds=n,
         effective_sample_size=total**2 / squares if squares else 0.0,
         largest_weight=float(weights.max() / total) if total else 0.0,
-        tiny_share=float(np.mean(values[rows] < TINY * uniform)) if n else 0.0,
+        tiny_share=float(np.mean(chances < TINY * uniform)) if n else 0.0,
         deterministic=_looks_deterministic(log, values, choices),
         target="a policy that picks at random" if target is None else "the policy given",
     )

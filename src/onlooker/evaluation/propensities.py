@@ -68,8 +68,8 @@ class Propensities(Pictured):
 
     @property
     def chosen(self) -> Vector:
-        """Probability of the pick of every round, shape (N,)."""
-        return self.values[self.log.chosen_rows]
+        """Probability of the pick of every round, shape (N,); of a set that holds it, the sum over the set."""
+        return self.log.of_picks(self.values)
 
     @property
     def share(self) -> float:
@@ -122,14 +122,17 @@ class Propensities(Pictured):
             done, start = rows.stop, stop
 
     def to_frame(self) -> Any:
-        """One row per offered arm: round, arm, chosen and propensity; a pandas table, or Arrow's without pandas."""
+        """One row per offered arm: round, arm, chosen and propensity; a pandas table, or Arrow's without pandas.
+
+        Of a pick that is known only to a set, `chosen` has the probability of each arm of the set.
+        """
         import pyarrow as pa
 
         log = self.log
         rounds = np.arange(log.n_rounds) if log.round_ids is None else log.round_ids
         arms = np.arange(len(self.values)) - np.repeat(log.offsets[:-1], log.n_arms)
-        picked = np.zeros(len(self.values), dtype=np.int8)
-        picked[log.chosen_rows] = 1
+        picked = log.expected_picks(self.values)
+        picked = picked.astype(np.int8) if log.possible is None else picked
         table = pa.table(
             {
                 "round": np.repeat(rounds, log.n_arms),
@@ -171,7 +174,9 @@ def propensities(
     `"auto"` asks suffix imitation, tracking and dynamic imitation. Each counts by how well it predicted the picks so
     far, and so does a choice model whose features are their predictions. An observer that cannot work on the log is
     left out; if none can, all arms are alike. Beyond 30 features tracking is left out if it is far behind after 1,000
-    rounds, beyond 300 always. Or pass an observer: one that is not fitted is fitted to the log.
+    rounds, beyond 300 always. Where picks are known only to a set, values are of single arms, and observers that follow
+    the learner see picks that were drawn within the sets with the help of later rounds too. Or pass an observer: one
+    that is not fitted is fitted to the log.
     """
     if not as_log(log, "propensities").n_rounds:
         raise InputError("the log has no rounds: there is nothing to say of them")
@@ -190,7 +195,7 @@ def propensities(
             progress(done, len(kinds) + 1)
     shares = {name: information_share(log, values) for name, values in found.items()}
     best = _best(log, found)
-    if len(found) > 1:
+    if len(found) > 1 and log.possible is None:
         found[TOGETHER] = _together(log, list(found.values()))
     found[RANDOM] = all_alike(log)
     values, (weights, _) = mixed(log, list(found.values()))
@@ -224,8 +229,8 @@ def _is_worth_tracking(log: BanditLog, others: Mapping[str, Vector]) -> bool:
     tried = None if log.n_features > WIDEST else predicted_ahead(TrackingObserver(), first)
     if tried is None:
         return False
-    best = max((np.log(values[first.chosen_rows]).sum() for values in others.values()), default=-np.inf)
-    return bool(np.log(tried[first.chosen_rows]).sum() > best - BEHIND)
+    best = max((np.log(first.of_picks(values)).sum() for values in others.values()), default=-np.inf)
+    return bool(np.log(first.of_picks(tried)).sum() > best - BEHIND)
 
 
 def _of_one(log: BanditLog, observer: Observer) -> Propensities:
@@ -245,8 +250,10 @@ def _of_one(log: BanditLog, observer: Observer) -> Propensities:
 
 def _best(log: BanditLog, found: Mapping[str, Vector]) -> str:
     """The observer that predicted the second half of the log best: some start later than others."""
-    late = log.chosen_rows[log.n_rounds // 2 :]
-    return max(found, key=lambda name: float(np.log(found[name][late]).sum()), default=DynamicImitation.__name__)
+    late = slice(log.n_rounds // 2, None)
+    return max(
+        found, key=lambda name: float(np.log(log.of_picks(found[name])[late]).sum()), default=DynamicImitation.__name__
+    )
 
 
 def _together(log: BanditLog, found: list[Vector]) -> Vector:

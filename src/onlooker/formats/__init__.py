@@ -3,6 +3,7 @@
 Every format is one module with a `FORMAT` at its end; `registry.py` lists them.
 """
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -168,7 +169,7 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
     with named(target, "written"):
         if not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to write")
-        write = find_writer(target).write
+        write = find_writer(target, long=log.partial).write
         assert write is not None
     with file_for(target) as file:
         write(log, file)
@@ -179,9 +180,12 @@ def write_parts(logs: Iterable[BanditLog], path: str | os.PathLike[str], *, long
 
     No more than a part is held in memory where the format allows that.
     """
-    target = Path(path)
+    target, parts = Path(path), iter(logs)
+    first = next(parts, None)
     with named(target, "written"):
-        found = find_writer(target, long=long)
+        # What is known in part has its columns in long tables only.
+        found = find_writer(target, long=long or (first is not None and first.partial))
+    logs = itertools.chain([] if first is None else [first], parts)
     try:
         with file_for(target) as file:
             if found.write_parts is not None:

@@ -10,8 +10,9 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.types import Ids, Index
 from onlooker.logs import ragged
-from onlooker.logs.columns import ROW_NUMBER, is_outcome
+from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, is_outcome
 from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.logs.long_tables import known_picks
 from onlooker.logs.ragged import slate_positions
 
 ROUND, ARM, CHOSEN, POSITION = "round", "arm", "chosen", "position"
@@ -46,12 +47,10 @@ def _tables(log: BanditLog, first_round: int, positions: Index | None, values: i
     _check_writable(features, rounds, arms, positions)
     for start, stop in ragged.blocks(log.offsets, log.n_features, values):
         part = log[start:stop]
-        chosen = np.zeros(len(part.features), dtype=np.int8)
-        chosen[part.chosen_rows] = 1
         columns = {ROUND: rounds.take(np.repeat(np.arange(start, stop), part.n_arms))}
         if arms is not None:
             columns[ARM] = arms.slice(log.offsets[start], len(part.features))
-        columns[CHOSEN] = pa.array(chosen)
+        columns |= {name: pa.array(values) for name, values in known_picks(part, sets=log.possible is not None).items()}
         if positions is not None:
             columns[POSITION] = pa.array(np.repeat(positions[start:stop], part.n_arms))
         rows = part.dense
@@ -79,7 +78,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any, posit
 
     taken = {ROUND, ARM, CHOSEN} if positions is None else {ROUND, ARM, CHOSEN, POSITION}
     for name in features:
-        if name in taken or is_outcome(name) or ROW_NUMBER.fullmatch(name):
+        if name in {*taken, POSSIBLE, OFFER_PROBABILITY} or is_outcome(name) or ROW_NUMBER.fullmatch(name):
             raise InputError(f"a long table cannot hold a feature called {name!r}: rename it or write .parquet")
     for name, ids in {"round_ids": round_ids, "arm_ids": arm_ids}.items():
         if ids is not None and ids.type == "string" and pc.index(ids, value="").as_py() >= 0:

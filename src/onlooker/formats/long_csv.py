@@ -174,7 +174,8 @@ class CsvSource:
         for field in batch.schema:
             if not pa.types.is_string(field.type) or field.name in {*self._texts(columns), *self._led}:
                 continue
-            if field.name == columns.chosen and (row := stray(batch[field.name], _mark(columns))) >= 0:
+            named = field.name == columns.chosen and columns.picked_group is None
+            if named and (row := stray(batch[field.name], _mark(columns))) >= 0:
                 raise odd_pick(field.name, row, batch[field.name][row].as_py()[:40])
             if field.name not in columns.keys:
                 check_text(batch[field.name], field.name, _mark(columns))

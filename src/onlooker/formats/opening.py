@@ -29,6 +29,7 @@ from onlooker.formats.users import user_columns
 from onlooker.logs.categories import Encoding, products_of
 from onlooker.logs.columns import Columns, is_outcome
 from onlooker.logs.log import BanditLog
+from onlooker.logs.partial import known_in_part
 from onlooker.logs.ragged import in_slate
 from onlooker.logs.slates import ASSUMED as SLATES
 
@@ -38,7 +39,10 @@ BATCH_ROWS = 100_000
 """About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
-_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user")
+_COLUMNS = (
+    *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user"),
+    *("possible", "picked_group", "offer_probability"),
+)
 _LISTS = ("features", "categories", "context")
 _SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
 
@@ -288,9 +292,10 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
         lines.append(f"slates by {given['slate']!r}: {SLATES}")
     elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
         lines.append(f"slates: {SLATES}")
+    lines += known_in_part(log)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []
-    used = {*given.get("categories", ()), *map(given.get, [*meanings, "slate"])}
+    used = {*given.get("categories", ()), *map(given.get, [*meanings, "slate", "picked_group", "offer_probability"])}
     past = [name for name in every if is_outcome(name) and name not in used]
     if past:
         lines.append(f"ignored: {', '.join(map(repr, past))}")

@@ -184,7 +184,7 @@ class Held:
         for array in log.features.arrays if isinstance(log.features, Layout) else (log.features,):
             values = np.ascontiguousarray(array).reshape(-1)
             checksum = checksum << 64 | int(bits_checksum(values.view(f"u{values.itemsize}")))
-        for positions in (log.n_arms, log.chosen):
+        for positions in (log.n_arms, log.chosen_or_unknown):
             checksum = checksum << 32 | zlib.crc32(np.ascontiguousarray(positions).data)
         return cls(log.n_rounds, checksum)
 

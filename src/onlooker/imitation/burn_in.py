@@ -227,7 +227,7 @@ def fit_suffixes(
     `weights`, one per round of the log, are 1 by default; a round without weight counts as none.
     """
     check_room(log, FITTING)
-    counts = (log.n_arms > 1).astype(np.float64) if weights is None else np.where(log.n_arms > 1, weights, 0.0)
+    counts = np.where(log.informative, 1.0 if weights is None else weights, 0.0)
     thetas = np.full((len(burn_ins), log.n_features), np.nan)
     losses = np.full(len(burn_ins), np.nan)
     last_choice = int(np.flatnonzero(counts).max(initial=-1))

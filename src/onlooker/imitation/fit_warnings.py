@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import (
+    CoarseSetsWarning,
     CollinearFeaturesWarning,
     ConvergenceWarning,
     NoIntervalsWarning,
@@ -48,6 +49,9 @@ LOOKS = 4
 
 NEARLY_SEPARABLE = 0.98
 """If the fitted policy agrees with at least this share of the picks, the data may be separable."""
+
+COARSE = 1e-3
+"""Sets that leave less than this share of the information in some direction do not identify it."""
 
 WEAK = 0.15
 """Regularisation dominates a coefficient if it shrinks it by this share or more."""
@@ -90,9 +94,11 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     constant[own], tangled[own] = curvature.constant, curvature.tangled
     constant, tangled = constant & own, tangled & own
     unbounded = _unbounded(objective, fit, hessian) & own
+    coarse = _coarse(objective, fit, of_data) & ~constant & ~tangled & own
     findings = [
         *_about_rounds(objective),
         *_about_arms(objective.arms),
+        *_about_sets(coarse, names),
         *about_collinearity(constant & ~_of_lone_arms(objective), tangled, names),
         *_about_separation(objective, fit, unbounded & ~constant, names),
         *_about_penalty(
@@ -105,7 +111,7 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     return FitFindings(
         warnings=tuple(findings),
         constant=constant,
-        identified=~(constant | tangled | (unbounded & (objective.l2 == 0))),
+        identified=~(constant | tangled | coarse | (unbounded & (objective.l2 == 0))),
         rank=rank,
     )
 
@@ -150,6 +156,11 @@ def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
             f"in {counted(objective.n_one_arm, 'round')} a single arm was offered, so there was no choice. "
             "Such rounds are left out; no action is needed"
         )
+    if objective.n_vague:
+        yield CoarseSetsWarning(
+            f"in {counted(objective.n_vague, 'round')} every offered arm may have been the pick, which says nothing. "
+            "Such rounds are left out; no action is needed"
+        )
     d = objective.n_features
     if objective.n_rounds < d:
         yield TooFewRoundsWarning(
@@ -185,6 +196,36 @@ def _about_arms(arms: ArmsSeen | None) -> Iterator[OnlookerWarning]:
         yield UncomparedArmsWarning(
             f"the arms form {arms.n_groups} groups that are never offered together: weights are differences to the "
             "mean over the arms of a group. Do not compare them between groups"
+        )
+
+
+def _coarse(objective: Objective, fit: Fit, data_hessian: Matrix) -> Flags:
+    """Which weights the picks would identify, but the sets that they are known to do not.
+
+    Either hardly any of the information is left in some direction, or another theta explains the sets as well.
+    """
+    none = np.zeros(objective.n_features, dtype=bool)
+    if not objective.sets:
+        return none
+    whole = objective.bounded(fit.theta).hessian
+    whole[np.diag_indices_from(whole)] -= objective.l2
+    root = inverse_square_root(objective.filled(whole))
+    values, vectors = np.linalg.eigh(root.T @ data_hessian @ root)
+    size = np.sqrt(np.maximum(np.diag(whole), 0.0))
+    directions = size[:, None] * (root @ vectors[:, values < COARSE])
+    found = np.abs(directions).max(axis=1, initial=0.0) > 0.1
+    # Where another theta is as good, weights that differ by more than their standard errors could be either.
+    errors = np.sqrt(np.maximum(np.diag(inverse(data_hessian)), 0.0) / objective.total)
+    for other in fit.rivals:
+        found |= np.abs(other - fit.theta) > 3 * errors
+    return np.asarray(found)
+
+
+def _about_sets(coarse: Flags, names: Sequence[str]) -> Iterator[OnlookerWarning]:
+    if coarse.any():
+        yield CoarseSetsWarning(
+            f"the sets that picks are known to are too coarse to identify {_some(names, coarse)}: the weight has no "
+            "interval and may even have the wrong sign. Get smaller sets or some picks, or leave the feature out"
         )
 
 

@@ -1,7 +1,7 @@
 """What a round reveals, as a likelihood: from the scores of the arms on offer to how probable what was seen is.
 
-Today a round reveals its pick. The likelihood of anything else about the pick (that it is one of a set, say) is another
-function with the same result: gradients and curvature follow from the two sets of probabilities alone.
+A round reveals its pick, or a set of arms that holds it; and all offers, or the pick and a sample of the others. Each
+is a function with the same result: gradients and curvature follow from the two sets of probabilities alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ Flags = NDArray[np.bool_]
 class Likelihood:
     """How probable what the rounds reveal is, given the arms' scores.
 
-    With `r = predicted - expected`, the gradient of a round's loss with respect to its scores is `r`.
+    With `r = predicted - expected`, the gradient of a round's loss with respect to its scores is `r`. The Hessian is
+    the covariance under `predicted` less that under `expected`, so the first alone bounds it from above.
     """
 
     losses: Vector
@@ -32,6 +33,43 @@ class Likelihood:
     """Probability of picking each arm, one per row."""
     expected: Vector
     """The same, given what the round reveals, one per row: 1 for a pick that was seen."""
+
+
+def revealed(scores: Vector, log: BanditLog) -> Likelihood:
+    """Likelihood of what the rounds of any log reveal.
+
+    Of sampled offers, a row that is kept with probability q stands for 1 / q like it, so `-log q` is added to its score
+    (McFadden 1978). The scores of a policy are those without.
+
+    Examples
+    --------
+    >>> features, log_of = np.zeros((3, 1)), lambda **known: BanditLog(np.zeros((3, 1)), [0, 3], None, **known)
+    >>> revealed(np.zeros(3), log_of(possible=[1, 1, 0])).expected
+    array([0.5, 0.5, 0. ])
+    >>> revealed(np.zeros(3), log_of(possible=[1, 0, 0], offer_probability=[1.0, 0.5, 0.5])).predicted
+    array([0.2, 0.4, 0.4])
+    """
+    if log.offer_probability is not None:
+        scores = scores - np.log(log.offer_probability)
+    return pick_likelihood(scores, log) if log.possible is None else set_likelihood(scores, log)
+
+
+def set_likelihood(scores: Vector, log: BanditLog) -> Likelihood:
+    """Likelihood of the picks lying in their sets: `logsumexp` over the offers less that over the set."""
+    assert log.possible is not None
+    starts, sizes = log.offsets[:-1], log.n_arms
+    best = np.maximum.reduceat(scores, starts)
+    weights = np.exp(scores - np.repeat(best, sizes))
+    totals = np.add.reduceat(weights, starts)
+    inside = np.where(log.possible, scores, -np.inf)
+    top = np.maximum.reduceat(inside, starts)
+    held = np.exp(inside - np.repeat(top, sizes))
+    sums = np.add.reduceat(held, starts)
+    return Likelihood(
+        losses=best + np.log(totals) - top - np.log(sums),
+        predicted=weights / np.repeat(totals, sizes),
+        expected=held / np.repeat(sums, sizes),
+    )
 
 
 def pick_likelihood(scores: Vector, log: BanditLog) -> Likelihood:
@@ -86,7 +124,15 @@ def _seen(log: BanditLog) -> Vector:
 
 
 def explained_and_agreed(scores: Vector, log: BanditLog) -> tuple[Flags, Flags]:
-    """In which rounds the pick scores strictly above every other arm, and in which it is the first of the best."""
+    """In which rounds the pick scores strictly above every other arm, and in which it is the first of the best.
+
+    Of a set, whether its best arm does so.
+    """
+    if log.possible is not None:
+        inside = np.maximum.reduceat(np.where(log.possible, scores, -np.inf), log.offsets[:-1])
+        outside = np.maximum.reduceat(np.where(log.possible, -np.inf, scores), log.offsets[:-1])
+        agreed = log.possible[log.offsets[:-1] + ragged.argmax(scores, log.offsets)]
+        return np.asarray(inside > outside), np.asarray(agreed)
     even = even_arms(log)
     if even is not None:
         matrix = scores.reshape(-1, even)

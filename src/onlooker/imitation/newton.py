@@ -13,6 +13,7 @@ from onlooker.base.numerics import backtrack, inverse, inverse_of, largest
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.lbfgs import minimise_many
 from onlooker.imitation.objective import FINE, ROUGH, CurvedPoint, Objective, Point
+from onlooker.imitation.sets import descend, minima, rivals
 
 TOLERANCE = 1e-8
 """A point is the minimum when no component of the gradient, nor the Newton decrement, is larger than this.
@@ -80,6 +81,9 @@ class Fit:
     converged: bool
     """Whether the gradient vanished, to the tolerance or to rounding."""
 
+    rivals: tuple[Vector, ...] = ()
+    """Other minimisers that explain what was seen about as well; there are none unless picks are known to sets."""
+
 
 def minimise(
     objective: Objective, near: Fit | None = None, *, here: Point | None = None, tolerance: float = TOLERANCE
@@ -103,6 +107,8 @@ def minimise(
     """
     if objective.many:
         return _many(objective, near, here, tolerance=max(tolerance, MANY_TOLERANCE))
+    if objective.sets:
+        return _of_sets(objective, near, tolerance=tolerance)
     return _Search(objective, near, here, tolerance=tolerance).run()[0]
 
 
@@ -122,11 +128,34 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
     if objective.many:
         near = SETTLED if objective.long or objective.coarse else MANY_TOLERANCE
         return _polished(objective, _many(objective, tolerance=near), look)
+    if objective.sets:
+        fit = _of_sets(objective, tolerance=TOLERANCE)
+        return fit, look(fit.theta)
     fit, seen = _Search(objective, look=look).run()
     if seen is None:
         return fit, look(fit.theta)
     value = fit.loss + 0.5 * objective.l2 * float(fit.theta @ fit.theta)
     return fit, replace(seen, theta=fit.theta, value=value, loss=fit.loss)
+
+
+def _of_sets(objective: Objective, near: Fit | None = None, *, tolerance: float) -> Fit:
+    """The fit where picks are known only to sets: the best of several searches, or one from a fit that is near."""
+    if near is None:
+        found = minima(objective, tolerance=tolerance)
+    else:
+        found = [descend(objective, near.theta, tolerance=tolerance)]
+        if found[0].at.value > objective.null_loss:
+            found = [descend(objective, np.zeros(objective.n_features), tolerance=tolerance)]
+    best = found[0]
+    return Fit(
+        theta=best.at.theta,
+        loss=best.at.loss,
+        at=best.at,
+        metric=best.metric,
+        n_iter=best.passes,
+        converged=best.converged,
+        rivals=tuple(one.at.theta for one in rivals(objective, found)),
+    )
 
 
 def _many(objective: Objective, near: Fit | None = None, here: Point | None = None, *, tolerance: float) -> Fit:

@@ -157,6 +157,9 @@ class Pass:
     coarse: bool = False
     """Whether single precision is enough for curvature and scatter, with windows that begin at every quarter of one."""
 
+    bound: bool = False
+    """Whether the Hessian is to be one that bounds it from above: of picks known to a set, as if they were seen."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
@@ -253,12 +256,16 @@ class Objective(ABC):
     """Sum of their weights."""
     n_one_arm: int
     """Rounds that offer a single arm, counted in the same way: they are left out."""
+    n_vague: int = 0
+    """Rounds in which every offered arm may have been the pick, counted in the same way: they are left out."""
     null_loss: float
     """Mean loss of picking uniformly at random."""
     many: bool = False
     """Whether there are so many weights that a step should not need a matrix of d x d."""
     arms: ArmsSeen | None = None
     """What is known of the arms, where each has weights of its own."""
+    sets: bool = False
+    """Whether some picks are known only to a set of arms: then the loss is not convex."""
     n_redundant: int = 0
     """Directions of theta that no pick can depend on by design: with weights for each arm, one for each feature."""
 
@@ -315,6 +322,10 @@ class Objective(ABC):
     def evaluate(self, theta: Vector, *, share: float = FINE) -> CurvedPoint:
         """Value, gradient and Hessian at `theta`, in one pass over the features (`share`: from `FINE` to `ROUGH`)."""
         return self.run(Pass(theta=theta, share=share)).curved_point(theta, self.total, self.l2)
+
+    def bounded(self, theta: Vector) -> CurvedPoint:
+        """The same with a Hessian that bounds the true one from above, so that it is nowhere negative."""
+        return self.run(Pass(theta=theta, share=FINE, bound=True)).curved_point(theta, self.total, self.l2)
 
     def slope(self, theta: Vector) -> Point:
         """Value and gradient at `theta`; the Hessian is most of the cost where many arms are likely."""

@@ -1,4 +1,7 @@
-"""Passes over rounds whose rows are not dense, by way of the scores: loss, gradient, curvature and scatter."""
+"""Passes by way of the scores: loss, gradient, curvature and scatter.
+
+For rows that are not dense, and for rounds that reveal less than their pick among all offers.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.imitation.likelihood import even_arms, explained_and_agreed, pick_likelihood
+from onlooker.imitation.dense_passes import DenseRows
+from onlooker.imitation.likelihood import even_arms, explained_and_agreed, revealed
 from onlooker.imitation.objective import Pass, Sums, Windows
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.layouts import Layout
@@ -35,12 +39,14 @@ class Block:
 
     log: BanditLog
     weights: Vector
+    scaled: bool = False
+    """Whether weights scale rounds, where otherwise they repeat them."""
 
     @property
     def rows(self) -> Layout:
         """Their rows."""
-        assert isinstance(self.log.features, Layout)
-        return self.log.features
+        features = self.log.features
+        return features if isinstance(features, Layout) else DenseRows(features)
 
     @cached_property
     def even(self) -> int | None:
@@ -54,19 +60,21 @@ class Block:
 
     def predicted(self, theta: Vector) -> Vector:
         """Probability of every row's arm."""
-        return pick_likelihood(self.rows @ theta, self.log).predicted
+        return revealed(self.rows @ theta, self.log).predicted
 
     def run(self, wanted: Pass) -> Sums:
         """What a pass finds in these rounds."""
-        if self.even is not None and not wanted.judged:
+        if self.even is not None and not wanted.judged and not self.log.partial:
             return self._slope(wanted.theta, self.even)
         log, rows, scores = self.log, self.rows, self.rows @ wanted.theta
-        found = pick_likelihood(scores, log)
+        found = revealed(scores, log)
         explained, agreed = explained_and_agreed(scores, log)
         upper = np.zeros((0, 0))
         if wanted.share is not None:
             coarse = {"coarse": True} if wanted.coarse else {}
             upper = rows.covariance(found.predicted, self.weights, log.offsets, **coarse)
+            if log.possible is not None and not wanted.bound:
+                upper -= rows.covariance(found.expected, self.weights, log.offsets, **coarse)
             # In place: a copy would count with many weights.
             for row in range(1, len(upper)):
                 upper[row, :row] = 0.0
@@ -98,7 +106,7 @@ class Block:
     def _windows(self, residuals: Vector, wanted: Pass) -> Windows:
         """Sums over windows of the rounds' gradients, which are written out a piece at a time."""
         d, rows = self.rows.shape[1], self.rows
-        if isinstance(rows, FactoredRows) and set(np.unique(self.weights).tolist()) <= {0.0, 1.0}:
+        if isinstance(rows, FactoredRows) and not self.scaled and set(np.unique(self.weights).tolist()) <= {0.0, 1.0}:
             mean = np.zeros(d) if wanted.mean is None else wanted.mean
             blocks = rows.window_products(residuals, self.weights > 0, mean, wanted.width, coarse=wanted.coarse)
             if blocks is not None:
@@ -108,23 +116,25 @@ class Block:
         for start in range(0, self.log.n_rounds, step):
             part, weights = self.log[start : start + step], self.weights[start : start + step]
             first = int(self.log.offsets[start])
-            some = part.features
-            assert isinstance(some, Layout)
+            some = Block(part, weights).rows
             sums = some.round_sums(residuals[first : first + len(some)], part.offsets)
             gradients: Matrix = sums.toarray() if isinstance(sums, Layout) else sums
             if wanted.mean is not None:
                 gradients -= wanted.mean
             counts = weights > 0
+            if self.scaled:
+                found = found.joined(Windows.of(gradients[counts] * weights[counts, None], wanted.width))
+                continue
             repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
             found = found.joined(Windows.of(gradients if counts.all() else gradients[counts], wanted.width, repeats))
         return found
 
 
-def scored_blocks(log: BanditLog, weights: Vector, rows: int = BLOCK_ROWS) -> list[Block]:
+def scored_blocks(log: BanditLog, weights: Vector, rows: int = BLOCK_ROWS, *, scaled: bool = False) -> list[Block]:
     """Blocks of neighbouring rounds with about so many rows, as views."""
     if not log.n_rounds:
         return []
     n_blocks = max(1, -(-len(log.features) // rows))
     edges = np.searchsorted(log.offsets, np.arange(1, n_blocks) * (len(log.features) / n_blocks))
     bounds = np.unique(np.concatenate([[0], edges, [log.n_rounds]])).tolist()
-    return [Block(log[a:b], weights[a:b]) for a, b in pairwise(bounds)]
+    return [Block(log[a:b], weights[a:b], scaled) for a, b in pairwise(bounds)]

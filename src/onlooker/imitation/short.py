@@ -18,6 +18,8 @@ PASSES = 50
 def is_short(log: BanditLog, l2: float) -> bool:
     """Whether the log can be fitted by `short_fit`; regularisation makes its minimum unique."""
     rows = log.features
+    if log.partial:
+        return False
     return not isinstance(rows, Layout) and rows.size <= MOST_VALUES and rows.shape[1] <= MOST_FEATURES and l2 > 0
 
 

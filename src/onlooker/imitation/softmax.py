@@ -13,7 +13,7 @@ from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
 from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
 from onlooker.imitation.wide import by_hessian, by_variances, hessian_of
@@ -167,6 +167,8 @@ class SoftmaxObjective(Objective):
         Strength of the L2 regularisation of the mean loss.
     weights
         One non-negative weight per round; 1 by default. A weight of two counts as two rounds next to each other.
+    scaled
+        Whether weights scale rounds instead: each is one piece of evidence, however large its weight.
     stride
         Look at every `stride`-th round only: a cheap sketch of the same objective.
 
@@ -179,8 +181,17 @@ class SoftmaxObjective(Objective):
     (0.693147, array([0.25]))
     """
 
-    def __init__(self, log: BanditLog, *, l2: float, weights: ArrayLike | None = None, stride: int = 1) -> None:
+    def __init__(
+        self,
+        log: BanditLog,
+        *,
+        l2: float,
+        weights: ArrayLike | None = None,
+        stride: int = 1,
+        scaled: bool = False,
+    ) -> None:
         self.log = log
+        self.scaled = scaled
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
         given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
@@ -189,17 +200,26 @@ class SoftmaxObjective(Objective):
         self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.total = float(used.sum())
-        self.n_rounds = int(self.total)
+        self.n_rounds = int(np.count_nonzero(used)) if scaled else int(self.total)
         self.n_one_arm = int(given[::stride][sizes == 1].sum())
+        self.n_vague = int(given[::stride][(sizes > 1) & ~log.informative[::stride]].sum())
+        if not used.any() and self.n_vague:
+            raise InputError("every offered arm may have been the pick in all rounds: there is nothing to imitate")
         if not used.any() and (sizes > 1).any():
             raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
         if not used.any():
-            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
-        self.null_loss = float(np.log(sizes) @ used / self.total)
+            from onlooker.logs.offers import NO_OFFERS
+
+            raise InputError(
+                f"no round offers a choice between two arms or more: there is nothing to imitate; {NO_OFFERS}"
+            )
+        self.sets = log.possible is not None
+        self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
         _check_scale(log)
         rows = log.features
-        self._scored = scored_blocks(log[::stride], used) if isinstance(rows, Layout) else None
-        self.many = _many(rows, self.n_rounds)
+        by_scores = isinstance(rows, Layout) or log.partial
+        self._scored = scored_blocks(log[::stride], used, scaled=scaled) if by_scores else None
+        self.many = _many(rows, self.n_rounds) and (isinstance(rows, Layout) or not log.partial)
         if isinstance(rows, FactoredRows) and rows.per_arm:
             self.arms = _arms_seen(rows, log, self.weights)
             self.n_redundant = self.arms.n_groups * rows.n_block
@@ -225,7 +245,8 @@ class SoftmaxObjective(Objective):
         if self._scored is not None:
             blocks = self._scored
             if wanted.coarse:
-                blocks = scored_blocks(self.log[:: self.stride], self.weights[:: self.stride], CURVED_ROWS)
+                rounds, weights = self.log[:: self.stride], self.weights[:: self.stride]
+                blocks = scored_blocks(rounds, weights, CURVED_ROWS, scaled=self.scaled)
             # One after the other: the products inside use all threads.
             return added(block.run(wanted) for block in blocks)
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
@@ -282,6 +303,8 @@ class SoftmaxObjective(Objective):
         counts = weights > 0
         if wanted.mean is not None:
             gradients -= wanted.mean
+        if self.scaled:
+            return Windows.of(gradients[counts] * weights[counts, None], wanted.width)
         repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
         return Windows.of(gradients[counts], wanted.width, repeats)
 
@@ -290,7 +313,7 @@ class SoftmaxObjective(Objective):
         stride = self.stride * SKETCH_STRIDE
         if np.count_nonzero(self.weights[::stride]) < SKETCH_ROUNDS_PER_FEATURE * self.n_features:
             return None
-        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride)
+        return SoftmaxObjective(self.log, l2=self.l2, weights=self.weights, stride=stride, scaled=self.scaled)
 
     def spread(self, *, full: bool) -> Matrix:
         """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
@@ -299,7 +322,7 @@ class SoftmaxObjective(Objective):
         if not weights[::stride].any():
             stride = 1
         sample = SoftmaxObjective(self.log, l2=0.0, weights=weights, stride=stride)
-        return sample.evaluate(np.zeros(self.n_features)).hessian
+        return sample.bounded(np.zeros(self.n_features)).hessian
 
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
@@ -308,7 +331,7 @@ class SoftmaxObjective(Objective):
 
     def unpenalised(self) -> Self:
         """The same rounds without regularisation."""
-        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride)
+        return type(self)(self.log, l2=0.0, weights=self._given, stride=self.stride, scaled=self.scaled)
 
     def hardest(self, theta: Vector) -> BanditLog | None:
         """Those rounds that theta explains least; None where that would be most of them."""
@@ -348,7 +371,7 @@ def accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) ->
 
 def _accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
     """The same, and the rounds' gradients where windows need them."""
-    if isinstance(log.features, Layout):
+    if isinstance(log.features, Layout) or log.partial:
         part = Block(log[rounds], weights[rounds])
         return part.run(wanted), np.zeros((0, 0))
     from onlooker.kernels.softmax import accumulate
@@ -375,8 +398,8 @@ def round_losses(log: BanditLog, theta: Vector) -> Vector:
     >>> round_losses(log, np.ones(2)) - np.log(4)
     array([0., 0., 0.])
     """
-    if isinstance(log.features, Layout):
-        return pick_likelihood(log.features @ theta, log).losses
+    if isinstance(log.features, Layout) or log.partial:
+        return revealed(Block(log, np.zeros(0)).rows @ theta, log).losses
     from onlooker.kernels import softmax as kernels
 
     losses = np.empty(log.n_rounds)
@@ -404,6 +427,11 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
+def _null_losses(log: BanditLog, sizes: Index) -> Vector:
+    """Loss of every round if all arms score the same."""
+    return revealed(np.zeros(len(log.features)), log).losses if log.partial else np.log(sizes)
+
+
 def _many(rows: Features | Layout, n_rounds: int) -> bool:
     """Whether there are too many weights for a Hessian in every step."""
     if not isinstance(rows, Layout):
@@ -413,14 +441,18 @@ def _many(rows: Features | Layout, n_rounds: int) -> bool:
 
 def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
     """What the rounds show of arms that have weights of their own."""
-    chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
-    picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
+    if log.possible is not None:
+        may = np.repeat(weights > 0, log.n_arms) & log.possible
+        picked = np.bincount(rows.row_arms()[may], minlength=rows.n_arms)
+    else:
+        chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
+        picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
     return ArmsSeen(ids=tuple(rows.arms.tolist()), groups=rows.groups, picked=picked, first=rows.n_own)
 
 
 def _informative(log: BanditLog, weights: Vector) -> Vector:
-    """Weights with zero for the rounds that offer one arm."""
-    return np.where(log.n_arms > 1, weights, 0.0)
+    """Weights with zero for the rounds that offer one arm, or reveal nothing of their pick."""
+    return np.where(log.informative, weights, 0.0)
 
 
 def _largest(rows: Features | Layout) -> Vector:

@@ -44,6 +44,9 @@ _GROUPED = re.compile(
 CROSS_EXAMPLE = "pass pairs such as ('age', 'price')"
 """How pairs of columns are given."""
 
+POSSIBLE, OFFER_PROBABILITY = "possible", "offer_probability"
+"""What columns are called that say which arms may be the pick, and with what probability a row was kept."""
+
 MANY = 10_000
 """Levels beyond which nobody counts them."""
 
@@ -76,6 +79,9 @@ class ColumnOptions(TypedDict, total=False):
     slate: str | None
     wide: str | None
     candidates: str | None
+    possible: str | None
+    picked_group: str | None
+    offer_probability: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +110,12 @@ class Columns:
     """Pairs of columns whose products are features too; of context columns where a row is a round."""
     slate: str | None = None
     """Position of a pick, where a round has several."""
+    possible: str | None = None
+    """1 for every arm that may have been the pick, where only a set is known; stands in the place of `chosen`."""
+    picked_group: str | None = None
+    """Group of an arm, where only the group of the pick is known: `chosen` names it, or is 1 for arms of it."""
+    offer_probability: str | None = None
+    """With what probability a row is kept in a round that does not pick it, where offers are a sample."""
     wide: str | None = None
     """How columns of one row per round name arms and features, as in `"arm{arm}_{feature}"`."""
     candidates: str | None = None
@@ -126,7 +138,19 @@ class Columns:
         for name in ("features", "categories", "context"):
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
-        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates}
+        if self.possible is not None:
+            if self.picked_group is not None or self.chosen not in {"chosen", self.possible}:
+                raise InputError("`possible` says which arms may be the pick: leave `chosen` and `picked_group` out")
+            object.__setattr__(self, "chosen", self.possible)
+        known = {
+            "possible": self.possible,
+            "picked_group": self.picked_group,
+            "offer_probability": self.offer_probability,
+        }
+        partial = next((name for name, value in known.items() if value), None)
+        if partial is not None and (self.slate or self.wide or self.candidates):
+            raise InputError(f"`{partial}` is for long tables with one pick a round: write one row per offered arm")
+        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates, **known}
         given = next((name for name, value in arms.items() if value), None)
         if self.per_round and given is not None:
             others = "`context`, `offered`, `items`, `users`"
@@ -149,7 +173,10 @@ class Columns:
     @property
     def keys(self) -> list[str]:
         """Columns that are no features."""
-        every = (self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate, self.user)
+        every = (
+            *(self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate, self.user),
+            *(self.picked_group, self.offer_probability),
+        )
         return [name for name in every if name]
 
     @property
@@ -178,6 +205,7 @@ class Columns:
         """Every wanted column is there, once, and is wanted for one thing."""
         wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
         check_columns(names, {"slate": self.slate})
+        check_columns(names, {"picked_group": self.picked_group, "offer_probability": self.offer_probability})
         check_columns(names, wanted, self._otherwise(names))
         meaning = "like" if self.like is not None else "features"
         for name in [*(self.categories or ()), *(self.named or ())]:
@@ -314,6 +342,10 @@ def understood(names: Sequence[str], columns: Columns) -> Columns:
     """
     if columns.slate in names and columns.chosen == Columns().chosen and columns.chosen not in names:
         columns = replace(columns, chosen=str(columns.slate))
+    if POSSIBLE in names and columns.chosen == Columns().chosen and columns.chosen not in names:
+        columns = replace(columns, possible=POSSIBLE)
+    if columns.offer_probability is None and OFFER_PROBABILITY in names and not columns.per_round:
+        columns = replace(columns, offer_probability=OFFER_PROBABILITY)
     if columns.like is None or columns.cross:
         return columns
     return replace(columns, cross=products_of(columns.like, names))

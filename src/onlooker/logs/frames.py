@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import InputError, OnlyOnPicksWarning
-from onlooker.base.types import Features, Ids, Index
+from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
 from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns, understood
 from onlooker.logs.doubtful import head_rows, without_doubtful
 from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place, some
-from onlooker.logs.grouping import group_rounds, in_time, picks
+from onlooker.logs.grouping import Grouping, group_rounds, in_time, picks
 from onlooker.logs.layouts import Layout, SparseRows, dense_rows
+from onlooker.logs.partial import Marks
+from onlooker.logs.partial_tables import grouped_picks, kept_with, marked_picks
 from onlooker.logs.ragged import blocks
 from onlooker.logs.slates import slate_choices
 from onlooker.logs.sparse_encoding import encoded_rows
@@ -96,6 +98,10 @@ class LogArrays:
     """Time of every round, where there is one."""
     by: Ids | None
     """Which learner or restart each round belongs to, where that was asked for."""
+    possible: Marks | None = None
+    """Which arms may have been the pick, where only a set is known."""
+    offer_probability: Vector | None = None
+    """With what probability each row was kept, where offers are a sample."""
 
 
 def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
@@ -134,7 +140,13 @@ def parts_of_table(
     rows = encoded_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
     ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
     arms = None if columns.arm is None else keys[columns.arm].to_numpy(zero_copy_only=False)
-    if columns.slate is None:
+    marks = None
+    if columns.possible is not None:
+        chosen, marks = marked_picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row)
+    elif columns.picked_group is not None:
+        names = columns.chosen, columns.picked_group
+        chosen, marks = grouped_picks(keys[names[0]], keys[names[1]], names, grouping, ids, first_row)
+    elif columns.slate is None:
         chosen = picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row, by=columns.by)
     else:
         flags = None if columns.chosen == columns.slate else keys[columns.chosen]
@@ -152,6 +164,8 @@ def parts_of_table(
         categories=encoding.categories or None,
         times=times,
         by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
+        possible=marks,
+        offer_probability=_kept_with(keys, columns, grouping, first_row),
     )
     if not adjacent:
         if columns.order_by is None and _miscounted(parts):
@@ -160,6 +174,11 @@ def parts_of_table(
         seen.see(parts)
         seen.tell(parts.feature_names)
     return parts
+
+
+def _kept_with(keys: Mapping[str, Any], columns: Columns, grouping: Grouping, first_row: int) -> Vector | None:
+    name = columns.offer_probability
+    return None if name is None else kept_with(keys[name], name, grouping, first_row)
 
 
 def _miscounted(parts: LogArrays) -> bool:
@@ -191,6 +210,10 @@ class OnPicks:
 
     def see(self, parts: LogArrays) -> None:
         """Look at some rounds."""
+        if parts.possible is not None:
+            # Which rows were picked is not known.
+            self._others += 1
+            return
         if isinstance(parts.features, SparseRows):
             on_picks = parts.features[parts.offsets[:-1] + parts.chosen]
             self._others += parts.features.counts() - on_picks.counts()

@@ -130,6 +130,7 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
             apart = f"; where {by!r} differs within a round, it cannot tell learners apart"
         raise InputError(
             f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1{apart}"
+            + ("; if they are the arms that may have been picked, name it as `possible`" if counts[t] > 1 else "")
         )
     return np.asarray(rows - starts, dtype=np.int64)
 

@@ -11,17 +11,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
-from onlooker.base.types import Features, Ids, Index
+from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.categories import Categories, Encoded, as_categories
 from onlooker.logs.factored import Crossing, FactoredRows
 from onlooker.logs.frames import LogArrays
 from onlooker.logs.layouts import WIDEST, Layout, as_rows
+from onlooker.logs.partial import (
+    UNKNOWN,
+    Marks,
+    as_offer_probability,
+    as_possible,
+    check_even_sample,
+    marks_of,
+    picks_of,
+    same_part,
+    unseen_picks,
+)
 from onlooker.logs.ragged import as_features, as_ids, as_index, as_names, check_finite, check_rounds
 
 if TYPE_CHECKING:
     from onlooker.logs.columns import ColumnOptions
 
-_PARTS = ("features", "offsets", "chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories")
+_PARTS = (
+    *("features", "offsets", "_chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories"),
+    *("possible", "offer_probability"),
+)
 
 
 class BanditLog:
@@ -34,13 +48,19 @@ class BanditLog:
     offsets
         Shape (N + 1,): round `t` offers the rows `offsets[t]` to `offsets[t + 1] - 1`.
     chosen
-        Shape (N,): position of the pick within its round.
+        Shape (N,): position of the pick within its round. None where `possible` says what is known of the picks.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
     times
         Time of each round, in any unit, where it is known.
     categories
         All levels of every column that became one-hot features, the reference level first; see `from_frame`.
+    possible
+        One mark per row: which arms may have been the pick, where only a set is known. A set of one arm is a pick that
+        was seen. Where a set has several, it is all that is used, whatever `chosen` says.
+    offer_probability
+        Where the log keeps the pick and a sample of the other offers: one probability per row, that with which the
+        arm is kept in a round that does not pick it. Fits correct for it (McFadden 1978).
 
     Examples
     --------
@@ -57,6 +77,11 @@ class BanditLog:
            [0. , 0. ]])
     >>> log[1:].n_rounds
     1
+
+    The second round's pick is one of its first two arms:
+
+    >>> BanditLog(features, [0, 2, 5], None, possible=[0, 1, 1, 1, 0])
+    BanditLog(2 rounds, 2 to 3 arms, 2 features, float64, 1 pick known to a set)
     """
 
     __slots__ = _PARTS
@@ -65,8 +90,7 @@ class BanditLog:
     """One row per offered arm, shape (rows, d): an array, or a layout of rows that are not dense."""
     offsets: Index
     """Where each round's rows begin, shape (N + 1,)."""
-    chosen: Index
-    """Position of the pick within its round, shape (N,)."""
+    _chosen: Index
     feature_names: tuple[str, ...] | None
     """One name per feature, or None; of contexts, one per feature of the context."""
     round_ids: Ids | None
@@ -76,24 +100,29 @@ class BanditLog:
     """Time of each round, or None; tables that were ordered by a column have that."""
     categories: Categories | None
     """Levels of every category by its column, the reference first, or None."""
+    possible: Marks | None
+    """Which arms may have been the pick, one mark per row; None where all picks are known."""
+    offer_probability: Vector | None
+    """With what probability each row is kept in a round that does not pick it; None where all offers are there."""
 
     def __init__(
         self,
         features: ArrayLike | Layout,
         offsets: ArrayLike,
-        chosen: ArrayLike,
+        chosen: ArrayLike | None,
         *,
         feature_names: Sequence[str] | None = None,
         round_ids: ArrayLike | None = None,
         arm_ids: ArrayLike | None = None,
         times: ArrayLike | None = None,
         categories: Mapping[str, Sequence[str]] | None = None,
+        possible: ArrayLike | None = None,
+        offer_probability: ArrayLike | None = None,
     ) -> None:
         rows = as_features(features) if isinstance(features, np.ndarray) else as_rows(features)
         bounds = as_index(offsets, "offsets")
-        picks = as_index(chosen, "chosen")
         names = as_names(feature_names, rows.n_named if isinstance(rows, Layout) else rows.shape[1])
-        check_rounds(len(rows), bounds, picks)
+        picks, marks = _picks(chosen, possible, bounds, len(rows))
         if isinstance(rows, Layout):
             rows.check_finite(names)
         else:
@@ -110,6 +139,8 @@ class BanditLog:
             as_categories(categories, (*(names or ()), *(getattr(rows, "item_names", None) or ())))
             if categories
             else None,
+            marks,
+            None if offer_probability is None else as_offer_probability(offer_probability, bounds, marks, picks),
         )
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -290,6 +321,9 @@ class BanditLog:
         slate: str | None = None,
         wide: str | None = None,
         candidates: str | None = None,
+        possible: str | None = None,
+        picked_group: str | None = None,
+        offer_probability: str | None = None,
     ) -> BanditLog | dict[str, BanditLog]:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
@@ -305,6 +339,10 @@ class BanditLog:
         `cross` lists pairs of columns whose products are features too, called `left:right`: of two numbers, of a number
         and each level of a category, or of the levels of two. `slate` names the position of a pick where a round has
         several: each position is then a round with one pick, among the arms that are left.
+
+        Where only a set is known that holds the pick, `possible` names a column that is 1 for each of its arms; or
+        `picked_group` names one with the group of each arm, and `chosen` then has the group of the pick, or is 1 for an
+        arm of it. Where offers are a sample, `offer_probability` names the column with what each row is kept with.
 
         A table of one row per round names the columns that describe the round with `context` and the picked arm with
         `arm`; `offered` is a column with the ids of the arms on offer, and `items` a table of the arms' features by id.
@@ -346,6 +384,9 @@ class BanditLog:
             context=context,
             offered=offered,
             items=items,
+            possible=possible,
+            picked_group=picked_group,
+            offer_probability=offer_probability,
         )
         if columns.per_round:
             from onlooker.logs.round_table import rounds_of_frame
@@ -375,17 +416,20 @@ class BanditLog:
     @classmethod
     def from_parts(cls, parts: LogArrays) -> BanditLog:
         """Take what a table was turned into, which was checked on the way."""
-        check_rounds(len(parts.features), parts.offsets, parts.chosen)
+        chosen, marks = _picks(parts.chosen, parts.possible, parts.offsets, len(parts.features))
+        chances = parts.offer_probability
         names = as_names(parts.feature_names, parts.features.shape[1])
         return _restore(
             parts.features,
             parts.offsets,
-            parts.chosen,
+            chosen,
             names,
             parts.round_ids,
             parts.arm_ids,
             parts.times,
             as_categories(parts.categories, names),
+            marks,
+            None if chances is None else as_offer_probability(chances, parts.offsets, marks, chosen),
         )
 
     @classmethod
@@ -412,12 +456,13 @@ class BanditLog:
         return _restore(
             _concat_rows([log.features for log in logs]),
             np.concatenate([[0], np.cumsum(np.concatenate([log.n_arms for log in logs]))]).astype(np.int64),
-            np.concatenate([log.chosen for log in logs]),
+            np.concatenate([log.chosen_or_unknown for log in logs]),
             first.feature_names,
             _concat_ids([log.round_ids for log in logs]),
             _concat_ids([None if _has_ids(log.features) else log.arm_ids for log in logs]),
             _concat_ids([log.times for log in logs]),
             first.categories,
+            *_concat_partial(logs),
         )
 
     def with_features(
@@ -437,18 +482,93 @@ class BanditLog:
         return BanditLog(
             features,
             self.offsets,
-            self.chosen,
+            self._chosen,
             feature_names=feature_names,
             round_ids=self.round_ids,
             arm_ids=None if _has_ids(features) else self.arm_ids,
             times=self.times,
             categories=categories,
+            possible=self.possible,
+            offer_probability=self.offer_probability,
         )
+
+    @property
+    def chosen(self) -> Index:
+        """Position of the pick within its round, shape (N,); refused where some picks are known only to a set."""
+        if self.possible is not None:
+            raise unseen_picks(self.n_sets, self.n_rounds)
+        return self._chosen
+
+    @property
+    def chosen_or_unknown(self) -> Index:
+        """The same, with -1 where only a set is known."""
+        return self._chosen
+
+    def may_be(self, positions: Index) -> Marks:
+        """Whether each position, one a round, is the pick, or in the set that is known to hold it.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(4), [0, 2, 4], None, possible=[True, True, False, True])
+        >>> log.may_be(np.array([0, 0]))
+        array([ True, False])
+        """
+        if self.possible is None:
+            return np.asarray(positions == self._chosen)
+        return np.asarray(self.possible[self.offsets[:-1] + positions])
+
+    def of_picks(self, values: Vector) -> Vector:
+        """The value of each round's pick, from one per row (in the last axis); of a set, the sum over it.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(4), [0, 2, 4], None, possible=[True, True, False, True])
+        >>> log.of_picks(np.array([0.5, 0.25, 1.0, 2.0]))
+        array([0.75, 2.  ])
+        """
+        if self.possible is None:
+            return np.asarray(values[..., self.chosen_rows])
+        return np.add.reduceat(np.where(self.possible, values, 0.0), self.offsets[:-1], axis=-1)
+
+    def expected_picks(self, probabilities: Vector) -> Vector:
+        """How probable it is that each row was picked, given what is known of the pick: 1 or 0 where it was seen.
+
+        `probabilities` are those of the arms before, one per row.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(4), [0, 2, 4], None, possible=[True, True, False, True])
+        >>> log.expected_picks(np.array([0.3, 0.1, 0.3, 0.7]))
+        array([0.75, 0.25, 0.  , 1.  ])
+        """
+        marks = marks_of(self._chosen, self.offsets) if self.possible is None else self.possible
+        held = np.where(marks, probabilities, 0.0)
+        totals = np.repeat(np.add.reduceat(held, self.offsets[:-1]), self.n_arms)
+        alike = marks / np.repeat(np.add.reduceat(marks, self.offsets[:-1], dtype=np.int64), self.n_arms)
+        return np.asarray(np.divide(held, totals, out=alike, where=totals > 0))
+
+    @property
+    def informative(self) -> Marks:
+        """Which rounds offer a choice and reveal something of it: not every offered arm may have been the pick."""
+        choices = self.n_arms > 1
+        if self.possible is None:
+            return np.asarray(choices)
+        return np.asarray(choices & ~np.logical_and.reduceat(self.possible, self.offsets[:-1]))
+
+    @property
+    def n_sets(self) -> int:
+        """Rounds in which only a set of arms is known that holds the pick."""
+        return int(np.count_nonzero(self._chosen == UNKNOWN))
+
+    @property
+    def partial(self) -> bool:
+        """Whether picks are known only to a set, or offers only by a sample."""
+        return self.possible is not None or self.offer_probability is not None
 
     @property
     def n_rounds(self) -> int:
         """Number of rounds, N."""
-        return len(self.chosen)
+        return len(self._chosen)
 
     @property
     def shape(self) -> tuple[int]:
@@ -552,12 +672,14 @@ class BanditLog:
         return _restore(
             self.features[first:last],
             self.offsets[start : stop + 1] - first,
-            self.chosen[start:stop],
+            self._chosen[start:stop],
             self.feature_names,
-            None if self.round_ids is None else self.round_ids[start:stop],
-            None if self._arm_ids is None else self._arm_ids[first:last],
-            None if self.times is None else self.times[start:stop],
+            same_part(self.round_ids, slice(start, stop)),
+            same_part(self._arm_ids, slice(first, last)),
+            same_part(self.times, slice(start, stop)),
             self.categories,
+            _sets(same_part(self.possible, slice(first, last)), self._chosen[start:stop]),
+            same_part(self.offer_probability, slice(first, last)),
         )
 
     def _gather(self, rounds: Index) -> BanditLog:
@@ -567,12 +689,14 @@ class BanditLog:
         return _restore(
             self.features[rows],
             offsets,
-            self.chosen[rounds],
+            self._chosen[rounds],
             self.feature_names,
-            None if self.round_ids is None else self.round_ids[rounds],
-            None if self._arm_ids is None else self._arm_ids[rows],
-            None if self.times is None else self.times[rounds],
+            same_part(self.round_ids, rounds),
+            same_part(self._arm_ids, rows),
+            same_part(self.times, rounds),
             self.categories,
+            _sets(same_part(self.possible, rows), self._chosen[rounds]),
+            same_part(self.offer_probability, rows),
         )
 
     def to_frame(self) -> Any:
@@ -605,7 +729,9 @@ class BanditLog:
         rounds, features, kind = counted(self.n_rounds, "round"), counted(self.n_features, "feature"), ""
         if isinstance(self.features, Layout):
             features, kind = self.features.described(), self.features.kind
-        return f"BanditLog({rounds}, {arms}, {features}, {kind}{self.features.dtype})"
+        known = f", {counted(self.n_sets, 'pick')} known to a set" if self.n_sets else ""
+        known += ", sampled offers" if self.offer_probability is not None else ""
+        return f"BanditLog({rounds}, {arms}, {features}, {kind}{self.features.dtype}{known})"
 
 
 def as_log(log: object, needed_by: str = "this") -> BanditLog:
@@ -627,6 +753,8 @@ def as_narrow(log: object, needed_by: str) -> BanditLog:
     found = as_log(log, needed_by)
     if isinstance(found.features, Layout):
         check_narrow(found.n_features, needed_by)
+    if found.offer_probability is not None:
+        check_even_sample(found.offer_probability, found.offsets, needed_by)
     return found
 
 
@@ -639,7 +767,13 @@ def check_narrow(n_features: int, needed_by: str) -> None:
         )
 
 
-def finite_log(features: Features | Layout, offsets: Index, chosen: Index) -> BanditLog:
+def finite_log(
+    features: Features | Layout,
+    offsets: Index,
+    chosen: Index,
+    possible: Marks | None = None,
+    offer_probability: Vector | None = None,
+) -> BanditLog:
     """Make a log of features that are known to be finite: looking for others takes a pass over all of them.
 
     Examples
@@ -647,9 +781,9 @@ def finite_log(features: Features | Layout, offsets: Index, chosen: Index) -> Ba
     >>> finite_log(np.ones((3, 2)), np.array([0, 1, 3]), np.array([0, 1]))
     BanditLog(2 rounds, 1 to 2 arms, 2 features, float64)
     """
-    bounds, picks = as_index(offsets, "offsets"), as_index(chosen, "chosen")
-    check_rounds(len(features), bounds, picks)
-    return _restore(features, bounds, picks, None, None, None, None, None)
+    bounds = as_index(offsets, "offsets")
+    picks, marks = _picks(chosen, possible, bounds, len(features))
+    return _restore(features, bounds, picks, None, None, None, None, None, marks, offer_probability)
 
 
 def join_rounds(first: BanditLog, second: BanditLog) -> BanditLog:
@@ -667,7 +801,8 @@ def join_rounds(first: BanditLog, second: BanditLog) -> BanditLog:
     return finite_log(
         _concat_rows(rows),
         np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
-        np.concatenate([first.chosen, second.chosen]),
+        np.concatenate([first.chosen_or_unknown, second.chosen_or_unknown]),
+        *_concat_partial([first, second]),
     )
 
 
@@ -703,9 +838,46 @@ def _concat_ids(ids: Sequence[Ids | None]) -> Ids | None:
     return np.concatenate(known) if len(known) == len(ids) else None
 
 
+def _picks(
+    chosen: ArrayLike | None, possible: ArrayLike | None, offsets: Index, n_rows: int
+) -> tuple[Index, Marks | None]:
+    """Positions of the picks, and the marks of the arms that may be where some picks are not known; checked."""
+    picks = None if chosen is None else as_index(chosen, "chosen")
+    if possible is None:
+        if picks is None:
+            raise InputError("chosen is None: pass the position of every pick, or `possible`, the arms that may be it")
+        check_rounds(n_rows, offsets, picks)
+        return picks, None
+    shown = np.zeros(len(offsets) - 1, dtype=np.int64) if picks is None else np.where(picks == UNKNOWN, 0, picks)
+    check_rounds(n_rows, offsets, shown)
+    marks = as_possible(possible, n_rows)
+    found = picks_of(marks, offsets, picks)
+    return found, _sets(marks, found)
+
+
+def _sets(possible: Marks | None, chosen: Index) -> Marks | None:
+    """Marks of the arms that may have been picked; None where all picks are known."""
+    return None if possible is None or (chosen != UNKNOWN).all() else possible
+
+
+def _concat_partial(logs: Sequence[BanditLog]) -> tuple[Marks | None, Vector | None]:
+    """Marks and probabilities of logs that are joined."""
+    marks = chances = None
+    if any(log.possible is not None for log in logs):
+        marks = np.concatenate(
+            [marks_of(log.chosen, log.offsets) if log.possible is None else log.possible for log in logs]
+        )
+    if any(log.offer_probability is not None for log in logs):
+        chances = np.concatenate(
+            [np.ones(len(log.features)) if log.offer_probability is None else log.offer_probability for log in logs]
+        )
+    return marks, chances
+
+
 def _fill(log: BanditLog, *parts: object) -> None:
     """Set the slots, in the order of `_PARTS`; arrays become read-only views."""
-    for name, value in zip(_PARTS, parts, strict=True):
+    # Logs that were pickled before there were the last two.
+    for name, value in zip(_PARTS, (*parts, *(None,) * (len(_PARTS) - len(parts))), strict=True):
         object.__setattr__(log, name, _read_only(value) if isinstance(value, np.ndarray) else value)
 
 

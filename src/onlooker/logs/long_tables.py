@@ -12,7 +12,8 @@ from onlooker.base.errors import InputError
 from onlooker.base.notebook import as_frame
 from onlooker.base.types import Features
 from onlooker.logs.categories import Encoding
-from onlooker.logs.columns import Columns
+from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, Columns, understood
+from onlooker.logs.partial import marks_of
 from onlooker.logs.ragged import slate_positions
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ def table_of(log: BanditLog) -> Any:
 
     names = tuple(f"x{j}" for j in range(log.n_features)) if log.weight_names is None else log.weight_names
     rounds = np.arange(log.n_rounds) if log.round_ids is None else log.round_ids
-    chosen = np.zeros(len(log.features), dtype=np.int8)
-    chosen[log.chosen_rows] = 1
-    keys: dict[str, Any] = {"round": np.repeat(rounds, log.n_arms), "chosen": chosen}
+    keys: dict[str, Any] = {"round": np.repeat(rounds, log.n_arms), **known_picks(log, sets=log.possible is not None)}
     if log.arm_ids is not None:
         keys["arm"] = log.arm_ids
     if log.times is not None:
@@ -65,6 +64,15 @@ def table_of(log: BanditLog) -> Any:
     except (pa.ArrowException, OverflowError) as error:
         raise InputError("ids or times are of several kinds: make them all text or all whole numbers") from error
     return table.replace_schema_metadata({_MEANING: json.dumps(meaning).encode()})
+
+
+def known_picks(log: BanditLog, *, sets: bool) -> dict[str, Any]:
+    """Columns of what is known of picks and offers: `chosen`, or `possible` of `sets`, and `offer_probability`."""
+    marks = marks_of(log.chosen, log.offsets) if log.possible is None else log.possible
+    found: dict[str, Any] = {POSSIBLE if sets else "chosen": marks.astype(np.int8)}
+    if log.offer_probability is not None:
+        found[OFFER_PROBABILITY] = np.asarray(log.offer_probability)
+    return found
 
 
 def _as_text(rows: Features, encoding: Encoding) -> Encoding:
@@ -111,6 +119,7 @@ def as_written(table: Any, columns: Columns) -> Columns:
     if saved is None or columns.wide is not None or columns.candidates is not None:
         return columns
     meaning = json.loads(saved)
+    columns = understood(names, columns)
     given: dict[str, Any] = {
         option: meaning[option]
         for option in ("arm", "order_by", "slate")

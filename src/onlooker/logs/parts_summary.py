@@ -58,6 +58,11 @@ class EvenSample:
             self._rows[self._n_rows : stop] = taken.features
         self._n_rows = stop
         self._sizes.append(taken.n_arms)
+        if taken.partial:
+            raise InputError(
+                "picks or offers are known only in part, which needs the log in memory: read it with read_log(path) "
+                "instead of scan_log, on the command line without --memory-limit and --engine"
+            )
         self._chosen.append(taken.chosen)
 
     def log(self) -> BanditLog:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.types import Vector
+from onlooker.base.types import Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -109,7 +109,7 @@ def mixed(
     arms = np.ascontiguousarray(members)
     weights, first = (np.full(len(arms), 1.0 / len(arms)), 0) if before is None else (before[0].copy(), before[1])
     found, total = np.empty(arms.shape[1]), np.empty(log.n_rounds)
-    mix(np.ascontiguousarray(np.log(arms[:, log.chosen_rows])), arms, log.offsets, first, weights, found, total)
+    mix(np.ascontiguousarray(np.log(log.of_picks(arms))), arms, log.offsets, first, weights, found, total)
     return found, (weights, first + log.n_rounds)
 
 
@@ -134,8 +134,15 @@ def recalibrated(log: BanditLog, values: Vector) -> Vector:
         scaled = values[rows] * (picked / predicted)[bins[rows]]
         found[rows] = scaled / np.repeat(np.add.reduceat(scaled, part.offsets[:-1]), part.n_arms)
         predicted += np.bincount(bins[rows], values[rows], minlength=BINS)
-        picked += np.bincount(bins[rows][part.chosen_rows], minlength=BINS)
+        picked += _picked(part, values[rows], bins[rows])
     return found
+
+
+def _picked(log: BanditLog, values: Vector, bins: Index) -> Vector:
+    """How many picks fall into each bin; of those known to a set, in expectation."""
+    if log.possible is None:
+        return np.asarray(np.bincount(bins[log.chosen_rows], minlength=BINS), dtype=np.float64)
+    return np.asarray(np.bincount(bins, log.expected_picks(values), minlength=BINS), dtype=np.float64)
 
 
 def _parts(log: BanditLog) -> Iterator[tuple[BanditLog, slice]]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, counted
-from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning
+from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, PicksDrawnWarning
 from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
+from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import Policy, as_linear
 from onlooker.observers.ahead import Predict, calibrated, growing_fits
@@ -45,6 +47,12 @@ class Observer(Pictured, InHtml):
     """What to know before using it; empty where there is nothing."""
     _fitted_rounds: FittedRounds | None = None
     """The rounds that it was fitted on; None where they were not in memory."""
+    _drawn: tuple[tuple[Self, Index], ...] | None = None
+    """Fits to drawn picks, where only sets are known, with the picks."""
+    _combined: tuple[Vector, Matrix] | None = None
+    """Their combined estimate and covariance."""
+    _lost: Index | None = None
+    """How many rounds were lost before each of them, where `gaps` said so."""
 
     def fit(self, log: BanditLog) -> Self:
         """Recover the learner's policy from its log."""
@@ -118,6 +126,83 @@ class Observer(Pictured, InHtml):
             rounds = None if self._fitted_rounds is None else self._fitted_rounds.then(rounds)
         self._fitted_rounds = rounds
 
+    def _fill(self, log: BanditLog | Parts, gaps: ArrayLike | str | None) -> BanditLog | Parts:
+        """The log with stand-ins for the rounds that were lost, which are remembered."""
+        self._lost = None
+        if gaps is None:
+            return log
+        from onlooker.logs.gaps import lost_before, with_stand_ins
+
+        self._lost = lost_before(as_log(log, "gaps"), gaps)
+        return with_stand_ins(as_log(log), self._lost)[0]
+
+    @property
+    def n_lost_(self) -> int:
+        """Rounds that were lost, by `gaps`: the learner is taken to have learned there from picks like those nearby."""
+        return 0 if self._lost is None else int(self._lost.sum())
+
+    def _filled(self, log: BanditLog) -> tuple[BanditLog, Marks] | None:
+        """The log with the stand-ins that it was fitted with, and which of its rows are its own; else None."""
+        if self._lost is None or log.n_rounds < len(self._lost):
+            return None
+        from onlooker.logs.gaps import with_stand_ins
+
+        more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
+        filled, seen = with_stand_ins(log, np.concatenate([self._lost, more]))
+        return (filled, np.repeat(seen, filled.n_arms)) if self._place_of(filled) == 0 else None
+
+    def _fit_drawn(
+        self, log: BanditLog, fit: Callable[[Self, BanditLog], Self], kind: Callable[[Self], object]
+    ) -> Self:
+        """Fit to picks that are drawn where only a set is known, and combine what agrees in kind by Rubin's rules."""
+        from onlooker.logs.drawn import with_picks
+        from onlooker.observers.completion import completed_picks, most_common, rubin
+
+        parameters, lost = self.get_params(deep=False), self._lost
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OnlookerWarning)
+            fits = [(fit(type(self)(**parameters), with_picks(log, picks)), picks) for picks in completed_picks(log)]
+        alike = [one for one, _ in most_common(fits, key=lambda pair: kind(pair[0]))]
+        spreads = [getattr(one, "covariance_") for one in alike]  # noqa: B009  only observers with intervals have it
+        theta, covariance = rubin([one.theta_ for one in alike], spreads)
+        self.__dict__.update(alike[0].__dict__)
+        self._drawn = tuple(fits)
+        self._lost, self._combined = lost, (theta, covariance)
+        if "covariance_" in self.__dict__:
+            self.__dict__["covariance_"] = covariance
+        first = as_linear(alike[0].policy_, "theta_")
+        self.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
+        self._remember(log)
+        text = (
+            f"in {log.n_sets:,} of {log.n_rounds:,} rounds only a set of arms is known that holds the pick: picks are "
+            f"drawn from the sets {len(fits)} times, and what the sets leave open widens intervals. No action is needed"
+        )
+        found = [PicksDrawnWarning(text)]
+        if len(alike) < len(fits):
+            found.append(
+                PicksDrawnWarning(
+                    f"the draws disagree on how the learner explores: {len(alike)} of {len(fits)} agree with this. "
+                    "Get smaller sets, or some picks"
+                )
+            )
+        before = [text for text in self.warnings_ if lost is None or "a single arm was offered" not in text]
+        self._warn(found, stacklevel=3)
+        self.warnings_ = (*before, *self.warnings_)
+        return self
+
+    def _average(self, log: BanditLog, predict: Callable[[Self, BanditLog], Vector]) -> Vector:
+        """Mean over the draws of what each says of a log."""
+        assert self._drawn is not None
+        return np.asarray(np.mean([predict(one, log) for one, _ in self._drawn], axis=0))
+
+    def _average_own(self, log: BanditLog, predict: Callable[[Self, BanditLog], Vector]) -> Vector | None:
+        """The same of the log that was fitted, each draw with its picks; None for other logs."""
+        if self._drawn is None or log.n_rounds != len(self._drawn[0][1]) or self._place_of(log) != 0:
+            return None
+        from onlooker.logs.drawn import with_picks
+
+        return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
+
     def _in_order(self, log: BanditLog) -> BanditLog:
         """The log with its features in the order of those that were fitted."""
         places = as_linear(self._fitted(), "propensities").positions(as_log(log))
@@ -142,8 +227,8 @@ class Observer(Pictured, InHtml):
         return place == 0 or self._fitted_rounds is None
 
     def score(self, log: BanditLog) -> float:
-        """Fraction of the log's picks that the recovered policy makes too."""
-        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
+        """Fraction of the log's picks that the recovered policy makes too; of a set, whether its pick lies in it."""
+        return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
     def summary(self, level: float = 0.95) -> Any:
         """The weights in figures; print it, or take `to_frame()`. Observers without intervals have NaN for them.

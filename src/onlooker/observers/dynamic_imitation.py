@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_whole, counted
 from onlooker.base.documents import read_document, within
@@ -109,13 +110,29 @@ class DynamicImitation(Observer):
     def __init__(self, *, checkpoints: Sequence[int] | None = None) -> None:
         self.checkpoints = checkpoints
 
-    def fit(self, log: BanditLog | Parts, *, times: Any = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        log: BanditLog | Parts,
+        *,
+        times: Any = None,
+        gaps: ArrayLike | str | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Follow the learner from its first round.
 
         `times`, numbers or dates, one per round, tell how far apart the rounds are: weights move more in a long gap.
         Without them the log's own are used; where it has none, or only text, all gaps count the same. A log that is
         not in memory, as `scan_log` gives it, is followed part by part, with the same result.
+
+        Where rounds were lost, `gaps` has how many before each round, or says where that is found: `"ids"` or `"times"`
+        (see `fill_gaps`). The learner is taken to have learned there from picks like those nearby; `n_lost_` counts.
         """
+        if gaps is not None and times is not None:
+            raise InputError("both times and gaps are given: pass one of them (gaps='times' uses the log's times)")
+        self._drawn = self._combined = None
+        log = self._fill(log, gaps)
+        if isinstance(log, BanditLog) and log.possible is not None:
+            return self._fit_drawn(log, lambda one, known: one.fit(known, times=times), lambda _: True)
         if not isinstance(log, Parts) and not as_log(log).n_rounds:
             raise InputError("the log has no rounds: there is nothing to follow")
         self._wanted()
@@ -170,6 +187,12 @@ class DynamicImitation(Observer):
         """
         self._fitted()
         log = self._in_order(as_log(log, "propensities"))
+        filled = self._filled(log)
+        if filled is not None:
+            return self.propensities(filled[0], ahead)[filled[1]]
+        drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead, times=times))
+        if drawn is not None:
+            return drawn
         moments = as_times(times, log)
         own = self._is_followed(log, moments)
         follower = Follower(log.n_features) if own else self._follower.copy()
@@ -187,6 +210,8 @@ class DynamicImitation(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if as_log(log).possible is not None:
+            return type(self)().fit(log).propensities(log)
         found, follower = np.empty(int(as_log(log).offsets[-1])), Follower(log.n_features)
         follower.follow(log, as_times(None, log), found)
         return found
@@ -204,6 +229,8 @@ class DynamicImitation(Observer):
 
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Random picks included."""
+        if self._drawn is not None:
+            return self._average(log, lambda one, these: one._next_probabilities(these))  # noqa: SLF001  of its own class
         places = self.policy_.positions(log)
         blocks = ragged.blocks(log.offsets, log.n_features)
         bank = self._follower.bank
@@ -214,6 +241,8 @@ class DynamicImitation(Observer):
     def covariance_(self) -> Matrix:
         """Of the weights at the end, shape (d, d)."""
         self._fitted()
+        if self._combined is not None:
+            return self._combined[1]
         found, centring = self._follower.bank.covariance, self._centring()
         if centring is None:
             return found
@@ -251,6 +280,8 @@ class DynamicImitation(Observer):
         True
         """
         self._fitted()
+        if self._drawn is not None:
+            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
         names, categories = self.policy_.feature_names, self.policy_.categories
         weights, changes = self._smoothed()
         document = {
@@ -340,7 +371,7 @@ class DynamicImitation(Observer):
         return self
 
     def _findings(self) -> Iterator[OnlookerWarning]:
-        alone = self.n_rounds_ - self.n_choices_
+        alone = self.n_rounds_ - self.n_choices_ - self.n_lost_
         if alone:
             yield OneArmRoundsWarning(f"in {counted(alone, 'round')} a single arm was offered: nothing was chosen")
         if self.n_choices_ < 2 * len(self.theta_):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onlooker.base.types import Features, Vector
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
+from onlooker.logs.partial import Marks
 
 CHANCE = 1e-3
 """Rounds are recognised if other rounds would look like them with less than this chance."""
@@ -35,6 +36,8 @@ class FittedRounds:
     @classmethod
     def of(cls, log: BanditLog) -> FittedRounds:
         """Take the rounds of a log."""
+        if log.possible is not None:
+            return cls(_of_sets(log, log.possible))
         picks, weights = log.features[log.chosen_rows], np.random.default_rng(0).random(log.n_features)
         if isinstance(picks, Layout):
             values: Vector = picks @ weights
@@ -75,6 +78,16 @@ class FittedRounds:
         often = counts[np.searchsorted(found, given)]
         each = np.where(often > 1, often, min(repeated, 1.0)) / n
         return float(np.exp(min(0.0, np.log(n) + np.log(each).sum())))
+
+
+def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:
+    """The same of rounds of which only a set is known that holds the pick."""
+    weights, starts = np.random.default_rng(0).random(log.n_features), log.offsets[:-1]
+    rows = log.features @ weights if isinstance(log.features, Layout) else _row_sums(log.features, weights)
+    values = np.add.reduceat(np.where(possible, rows, 0.0), starts) + 0.0
+    places = (np.arange(len(rows)) - np.repeat(starts, log.n_arms) + 1).astype(np.uint64) * _ODD
+    sets = np.add.reduceat(np.where(possible, places ^ (places >> np.uint64(29)), np.uint64(0)), starts)
+    return np.asarray(values.view(np.uint64) * _ODD + sets * np.uint64(3) + log.n_arms.astype(np.uint64))
 
 
 def _row_sums(rows: Features, weights: Vector) -> Vector:

@@ -237,7 +237,7 @@ def _pooled(
             coefficients=coefficients(feature_labels(log.weight_names, log.n_features), policy.theta, errors, level),
             n_rounds=choices.n_rounds,
             burn_in=start,
-            agreement=float(np.mean(policy.choose(choices) == choices.chosen)),
+            agreement=float(np.mean(choices.may_be(policy.choose(choices)))),
             warnings=(),
         )
     return Groups(fits=fits, failed=failed, level=level, pooled=found)

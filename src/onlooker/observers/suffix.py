@@ -21,18 +21,29 @@ from onlooker.logs.ragged import whole_slates
 
 
 def suffix_objective(
-    log: BanditLog | Parts, burn_in: BurnIn, *, l2: float, sample_weight: ArrayLike | None = None
+    log: BanditLog | Parts,
+    burn_in: BurnIn,
+    *,
+    l2: float,
+    sample_weight: ArrayLike | None = None,
+    scaled: bool = False,
 ) -> tuple[Objective, int]:
     """Objective of the rounds after the burn-in, and how many are discarded.
 
     Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
     multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
     `"auto"` count a round as often as its weight says; a number of rounds is a place in the log, whatever the weights.
+    Weights that are `scaled` do not count rounds: each is one piece of evidence, however large its weight.
     """
     if isinstance(log, Parts):
         if sample_weight is not None:
             raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
         return _of_parts(log, burn_in, l2)
+    if scaled and sample_weight is not None:
+        n_rounds = as_log(log).n_rounds
+        start = _checked(burn_in.start(log), n_rounds)
+        shares = as_weights(sample_weight, n_rounds)[start:]
+        return SoftmaxObjective(log.suffix(start), l2=l2, weights=shares / shares.mean(), scaled=True), start
     start, weights = suffix_start(as_log(log), burn_in, sample_weight)
     return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
 

@@ -159,6 +159,7 @@ class SuffixImitation(Observer):
         log: BanditLog | Parts,
         sample_weight: ArrayLike | None = None,
         *,
+        round_probability: ArrayLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Recover the policy; `sample_weight` gives one weight per round of the whole log.
@@ -171,16 +172,32 @@ class SuffixImitation(Observer):
         for. With the 0-1 loss misses are counted so too, but the search may end at another theta. `progress` is called
         by the search for the smallest 0-1 loss.
 
+        Where rounds were lost by what was picked, as when only some kinds of picks were logged, `round_probability` has
+        the probability with which each round of the log was kept: rounds count by its inverse, and the sandwich allows
+        for that. Rounds that were lost at random need nothing.
+
         A log that is not in memory, as `scan_log` gives it, is scanned once for every pass that the solver makes,
         and once more before. All burn-ins are exact but `"auto"` and own ones, which are judged by every so many of its
         rounds, as many as fit into memory.
         """
         self._check_parameters()
-        whole = sample_weight is None or isinstance(log, Parts) or self._whole(as_log(log).n_rounds, sample_weight)
+        scaled = round_probability is not None
+        if self.loss == "zero_one" and isinstance(log, BanditLog) and log.partial:
+            raise InputError(
+                "loss 'zero_one' needs all picks and offers, and the log knows some only in part: use loss='softmax'"
+            )
+        if round_probability is not None:
+            sample_weight = self._inverse(as_log(log), round_probability, sample_weight)
+        counted = sample_weight is not None and not scaled and not isinstance(log, Parts)
+        whole = not counted or self._whole(as_log(log).n_rounds, sample_weight)
+        if not isinstance(as_score(self.score_model), Linear) and (
+            scaled or (isinstance(log, BanditLog) and log.partial)
+        ):
+            raise InputError(f"score={self.score_model!r} needs all rounds, picks and offers: use score=Linear() here")
         score = self._chosen(log)
         if isinstance(score, FreeScore):
             return self._fit_free(score, as_log(log), sample_weight)
-        objective, start, basis = self._prepared(score, log, sample_weight)
+        objective, start, basis = self._prepared(score, log, sample_weight, scaled=scaled)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
         fit, at, covariance = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
@@ -287,13 +304,14 @@ class SuffixImitation(Observer):
         return self.score_choice_.model
 
     def _prepared(
-        self, score: ScoreModel, log: BanditLog | Parts, sample_weight: ArrayLike | None
+        self, score: ScoreModel, log: BanditLog | Parts, sample_weight: ArrayLike | None, *, scaled: bool
     ) -> tuple[Objective, int, Basis]:
         """Objective of the rounds after the burn-in, how many are discarded, and the basis that it is about."""
         if isinstance(score, Linear):
             check_room(log, FITTING)
             burn_in = as_burn_in(self.burn_in, l2=self.l2)
-            return *suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight), LinearBasis(self.l2)
+            found = suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight, scaled=scaled)
+            return *found, LinearBasis(self.l2)
         start, weights = self._suffix(score, as_log(log), sample_weight)
         rounds = as_log(log).suffix(start)
         basis = score.prepared(rounds, l2=self.l2, weights=weights)
@@ -369,9 +387,19 @@ class SuffixImitation(Observer):
         """Whether what was found about the softmax fit is about the answer too: the 0-1 loss knows no penalty."""
         return self.loss == "softmax" or not isinstance(warning, (ConvergenceWarning, PenaltyDominatesWarning))
 
-    def _whole(self, n_rounds: int, sample_weight: ArrayLike) -> bool:
+    def _inverse(self, log: BanditLog, round_probability: ArrayLike, sample_weight: ArrayLike | None) -> Vector:
+        """Weights of rounds that were kept with known probabilities."""
+        if sample_weight is not None:
+            raise InputError("both sample_weight and round_probability are given: pass one of them")
+        kept = as_weights(round_probability, log.n_rounds, "round_probability")
+        if not ((kept > 0) & (kept <= 1)).all():
+            wrong = int(np.flatnonzero(~((kept > 0) & (kept <= 1)))[0])
+            raise InputError(f"round_probability of round {wrong} is {kept[wrong]:g}: it is above 0 and at most 1")
+        return np.asarray(1.0 / kept)
+
+    def _whole(self, n_rounds: int, sample_weight: ArrayLike | None) -> bool:
         """Whether all weights are whole numbers; refuse others where a sandwich would have to count them."""
-        weights = as_weights(sample_weight, n_rounds, "sample_weight")
+        weights = as_weights(np.ones(n_rounds) if sample_weight is None else sample_weight, n_rounds, "sample_weight")
         broken = not_whole(weights)
         if broken is not None and self.covariance == "sandwich" and self.loss == "softmax":
             raise InputError(

@@ -10,6 +10,7 @@ from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, counted
 from onlooker.base.documents import check_seal, read_document, sealed, within
@@ -163,12 +164,23 @@ class TrackingObserver(Observer):
         self.ridge = ridge
         self.checkpoints = checkpoints
 
-    def fit(self, log: BanditLog | Parts, *, progress: Progress | None = None) -> Self:
+    def fit(
+        self, log: BanditLog | Parts, *, gaps: ArrayLike | str | None = None, progress: Progress | None = None
+    ) -> Self:
         """Follow the learner from its first round.
+
+        Where rounds were lost, `gaps` has how many before each round, or says where that is found: `"ids"` or `"times"`
+        (see `fill_gaps`). The learner is taken to have learned there from picks like those nearby; `n_lost_` counts.
 
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
         result; `progress` is called for logs in memory only.
         """
+        self._drawn = self._combined = None
+        log = self._fill(log, gaps)
+        if isinstance(log, BanditLog) and log.possible is not None:
+            return self._fit_drawn(
+                log, lambda one, known: one.fit(known), lambda one: getattr(one.exploration_, "name", None)
+            )
         monitor = self._fresh(log)
         check_room(log, _matrices(monitor))
         crossed = _crossed(log)
@@ -232,7 +244,7 @@ class TrackingObserver(Observer):
 
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that `predict` gives."""
-        return float(np.mean(self.predict(as_log(log, "score")) == log.chosen))
+        return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
     def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
@@ -247,6 +259,12 @@ class TrackingObserver(Observer):
         log = self._in_order(as_log(log, "propensities"))
         if not log.n_rounds:
             return np.empty(0)
+        filled = self._filled(log)
+        if filled is not None:
+            return self.propensities(filled[0], ahead)[filled[1]]
+        drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead))
+        if drawn is not None:
+            return drawn
         own = self._is_own(log)
         if ahead:
             return self.predicted_ahead(log) if own else self._monitor.copy().watch_ahead(log)
@@ -264,10 +282,14 @@ class TrackingObserver(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if as_log(log).possible is not None:
+            return type(self)(**self.get_params(deep=False)).fit(log).propensities(log)
         return self._fresh(log).watch_ahead(log)
 
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Of the learner as it explores."""
+        if self._drawn is not None:
+            return self._average(log, lambda one, these: one._next_probabilities(these))  # noqa: SLF001  of its own class
         from onlooker.kernels.tracking import pick_probabilities
 
         self._fitted()
@@ -332,6 +354,8 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
+        if self._drawn is not None:
+            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
         check_work(len(self.theta_), STATE)
         try:
             document = self._document()
@@ -487,7 +511,7 @@ class TrackingObserver(Observer):
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
         follower, d = monitor.follower, monitor.n_features
-        alone = follower.n_rounds - follower.n_choices
+        alone = follower.n_rounds - follower.n_choices - self.n_lost_
         if alone:
             yield OneArmRoundsWarning(
                 f"in {counted(alone, 'round')} a single arm was offered, so there was no choice. "

@@ -178,7 +178,7 @@ def typical_differences(log: BanditLog) -> Vector:
 def _agreement(log: BanditLog, policy: Policy, level: float) -> tuple[Stretch, ...]:
     """Equal parts of the rounds that offer a choice."""
     choices = np.flatnonzero(log.n_arms > 1)
-    hits = (policy.choose(log) == log.chosen)[choices]
+    hits = log.may_be(policy.choose(log))[choices]
     chance = 1 / log.n_arms[choices]
     count = min(STRETCHES, max(1, len(choices) // LEAST_STRETCH))
     parts = np.array_split(np.arange(len(choices)), count)

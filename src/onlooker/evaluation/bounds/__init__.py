@@ -22,6 +22,12 @@ from onlooker.evaluation.bounds.mistakes import (
     eta_from_simulation,
     reward_gaps,
 )
+from onlooker.evaluation.bounds.signals import (
+    group_confusion,
+    signal_eta,
+    signal_margin,
+    signal_regret_bound,
+)
 from onlooker.evaluation.bounds.theorems import (
     TRIVIAL_REGRET,
     clean_risk_bound,
@@ -44,6 +50,7 @@ __all__ = [
     "eta_from_gaps",
     "eta_from_regret",
     "eta_from_simulation",
+    "group_confusion",
     "log_growth",
     "natarajan_dimension",
     "predictive_regret_bound",
@@ -51,5 +58,8 @@ __all__ = [
     "reward_gaps",
     "risk_from_excess",
     "risk_from_sample",
+    "signal_eta",
+    "signal_margin",
+    "signal_regret_bound",
     "uniform_deviation",
 ]

@@ -83,7 +83,8 @@ def _rows(features: Features, log: BanditLog, units: Vector) -> tuple[Matrix, Ma
     rows, picks = np.empty(features.shape), np.empty((log.n_rounds, features.shape[1]))
     features.setflags(write=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        fill_rows(features, log.offsets, log.chosen, units, rows, picks)
+        # Of predictions picks are not needed; what follows them asks for them.
+        fill_rows(features, log.offsets, np.maximum(log.chosen_or_unknown, 0), units, rows, picks)
     return rows, picks
 
 

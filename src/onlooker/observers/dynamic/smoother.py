@@ -62,7 +62,10 @@ def smooth_path(
 def _spread(spread: NDArray[np.float64], units: Vector) -> NDArray[np.float64]:
     """Variances or covariances of the weights of the features as they are; NaN for what never differed."""
     known = np.where(np.isinf(units), np.nan, units)
-    return spread[:-1] / known**2 if spread.ndim == 1 else spread[:-1, :-1] / np.outer(known, known)
+    found: NDArray[np.float64] = (
+        spread[:-1] / known**2 if spread.ndim == 1 else spread[:-1, :-1] / np.outer(known, known)
+    )
+    return found
 
 
 def _shown(theta: Vector, spread: NDArray[np.float64], centring: Matrix | None) -> tuple[Vector, Vector]:

@@ -1,0 +1,177 @@
+"""What a log knows only in part: picks of which a set is known, and offers of which a sample was kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlooker.base.checks import counted
+from onlooker.base.errors import InputError
+from onlooker.base.types import Index, Vector
+
+Marks = NDArray[np.bool_]
+"""One mark per row: whether its arm may have been the pick."""
+
+UNKNOWN = -1
+"""Stands for the position of a pick of which only a set is known."""
+
+
+def as_possible(possible: ArrayLike, n_rows: int) -> Marks:
+    """Marks of the arms that may have been picked, one per row.
+
+    Examples
+    --------
+    >>> as_possible([1, 0, 1], 3)
+    array([ True, False,  True])
+    """
+    array = np.asarray(possible)
+    if array.shape != (n_rows,):
+        raise InputError(f"possible has shape {array.shape}: pass one mark for each of the {n_rows} offered arms")
+    if array.dtype != bool:
+        marks = array.astype(bool) if array.dtype.kind in "iuf" else np.zeros(n_rows, dtype=bool)
+        if array.dtype.kind not in "iuf" or (marks != array).any():
+            raise InputError("possible must hold true or false, or 1 and 0, for each offered arm")
+        array = marks
+    return np.array(array)
+
+
+def picks_of(possible: Marks, offsets: Index, given: Index | None) -> Index:
+    """Position of each round's pick where its set has one arm, `UNKNOWN` elsewhere.
+
+    `given` are the positions that the caller says: one that is outside its set is refused.
+
+    Examples
+    --------
+    >>> picks_of(np.array([True, True, False, True]), np.array([0, 2, 4]), None)
+    array([-1,  1])
+    """
+    counts = np.add.reduceat(possible, offsets[:-1], dtype=np.int64) if len(offsets) > 1 else np.zeros(0, dtype=int)
+    if not counts.all():
+        raise InputError(
+            f"round {int(np.flatnonzero(counts == 0)[0])} has no possible pick: mark at least one of its arms"
+        )
+    if given is not None:
+        known = np.flatnonzero(given != UNKNOWN)
+        outside = known[~possible[(offsets[:-1] + given)[known]]]
+        if len(outside):
+            t = int(outside[0])
+            raise InputError(f"round {t} picks position {given[t]}, which `possible` says was not picked")
+    rows = np.flatnonzero(possible)
+    found = np.full(len(counts), UNKNOWN, dtype=np.int64)
+    single = counts == 1
+    first = rows[np.cumsum(counts) - counts]
+    found[single] = (first - offsets[:-1])[single]
+    return found
+
+
+def marks_of(chosen: Index, offsets: Index) -> Marks:
+    """Marks of rounds whose picks are all known.
+
+    Examples
+    --------
+    >>> marks_of(np.array([1, 0]), np.array([0, 2, 4]))
+    array([False,  True,  True, False])
+    """
+    marks = np.zeros(int(offsets[-1]), dtype=bool)
+    marks[offsets[:-1] + chosen] = True
+    return marks
+
+
+def as_offer_probability(values: ArrayLike, offsets: Index, possible: Marks | None, chosen: Index) -> Vector:
+    """Probability with which each row is kept where it is not the pick, above 0 and at most 1.
+
+    A pick is always kept. What counts for its row is with what probability it would have been, had another arm been
+    picked. Where all picks have a 1 that no other row has, and the others of a round are alike, theirs is taken.
+
+    Examples
+    --------
+    >>> as_offer_probability([0.5, 1.0], np.array([0, 2]), None, np.array([1]))
+    array([0.5, 0.5])
+    """
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("offer_probability holds what is no number: pass one probability per offered arm") from None
+    if array.shape != (int(offsets[-1]),):
+        raise InputError(
+            f"offer_probability has shape {array.shape}: pass one for each of the {int(offsets[-1])} offered arms"
+        )
+    wrong = np.flatnonzero(~((array > 0) & (array <= 1)))
+    if len(wrong):
+        raise InputError(
+            f"offer_probability of row {wrong[0]} is {array[wrong[0]]:g}: a row that is in the log was kept with a "
+            "probability above 0 and at most 1"
+        )
+    return array if possible is not None else _of_picks(array, offsets, chosen)
+
+
+def _of_picks(array: Vector, offsets: Index, chosen: Index) -> Vector:
+    """Put the probability of the others where all picks are said to have been kept for certain, and only they."""
+    rows = offsets[:-1] + chosen
+    others = np.ones(len(array), dtype=bool)
+    others[rows] = False
+    if not others.any() or (array[rows] < 1).any() or (array[others] == 1).any():
+        return array
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    least = np.minimum.reduceat(array, starts)
+    most = np.maximum.reduceat(np.where(others, array, 0.0), starts)
+    uneven = np.flatnonzero((sizes > 1) & (least < most))
+    if len(uneven):
+        raise InputError(
+            "offer_probability is 1 for every pick and for no other arm: give the row of a pick the probability with "
+            "which it would have been kept had another arm been picked"
+        )
+    array[rows] = np.where(sizes > 1, most, 1.0)
+    return array
+
+
+def check_even_sample(chances: Vector, offsets: Index, needed_by: str) -> None:
+    """Refuse offers that were sampled unevenly, where nothing corrects for it; evenly sampled ones need nothing."""
+    starts = offsets[:-1]
+    if len(starts) and (np.maximum.reduceat(chances, starts) > np.minimum.reduceat(chances, starts)).any():
+        raise InputError(
+            f"{needed_by} takes samples of the offers that were drawn evenly, and offer_probability differs within "
+            "rounds: fit a SuffixImitation, which corrects for it, or sample evenly (sample_offers without weights)"
+        )
+
+
+def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
+    """What to say where picks are needed of which only sets are known."""
+    return InputError(
+        f"in {n_sets:,} of {counted(n_rounds, 'round')} only a set of arms is known that holds the pick (`possible`), "
+        "and picks are needed here: use SuffixImitation, DynamicImitation, TrackingObserver, diagnose or propensities, "
+        "which take sets"
+    )
+
+
+def known_in_part(log: Any) -> list[str]:
+    """What a log knows only in part, a line each; of a log that is not in memory nothing is said here.
+
+    Examples
+    --------
+    >>> from onlooker.logs.log import BanditLog
+    >>> known_in_part(BanditLog(np.eye(5), [0, 2, 5], None, possible=[0, 1, 1, 1, 0]))
+    ['picks known to a set in 1 of 2 rounds, of 2 of 3 arms on average: fits allow for it']
+    """
+    lines = []
+    if getattr(log, "possible", None) is not None:
+        sets = log.chosen_or_unknown == UNKNOWN
+        sizes = np.add.reduceat(log.possible, log.offsets[:-1], dtype=np.int64)[sets]
+        lines.append(
+            f"picks known to a set in {int(sets.sum()):,} of {counted(log.n_rounds, 'round')}, of {sizes.mean():.3g} "
+            f"of {log.n_arms[sets].mean():.3g} arms on average: fits allow for it"
+        )
+    chances = getattr(log, "offer_probability", None)
+    if chances is not None:
+        lines.append(
+            f"offers are a sample: {len(chances):,} rows stand for about {float(np.sum(1 / chances)):,.0f}, "
+            "fits correct for it"
+        )
+    return lines
+
+
+def same_part(values: Any, rows: Any) -> Any:
+    """Some rows of a part that a log may not have."""
+    return None if values is None else values[rows]

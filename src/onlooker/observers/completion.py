@@ -1,0 +1,137 @@
+"""Picks that are known only to a set, drawn: for observers that follow a learner pick by pick.
+
+Data augmentation (Tanner and Wong 1987): picks are drawn within their sets by how probable an observer of all other
+picks says that they were, the observer follows the drawn picks, and so on for a few sweeps. Each of several such chains
+gives a log whose picks are all there; what is found in them is combined by Rubin's rules, so that what the sets leave
+open widens intervals.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from onlooker.base.errors import InputError
+from onlooker.base.types import Index, Matrix, Vector
+from onlooker.logs.drawn import draw_picks, with_picks
+from onlooker.logs.log import BanditLog
+from onlooker.logs.policy import as_linear
+
+if TYPE_CHECKING:
+    from onlooker.observers.dynamic_imitation import DynamicImitation
+
+CHAINS = 5
+"""Logs that are drawn: Rubin's rules lose a few per cent with so many."""
+SWEEPS = 2
+"""Times that picks are drawn again, given those drawn before; the first are from one policy for all rounds."""
+
+Fitted = TypeVar("Fitted")
+
+
+def completed_picks(log: BanditLog, *, chains: int = CHAINS, sweeps: int = SWEEPS, seed: int = 0) -> list[Index]:
+    """Draws of all picks of a log that knows some only to a set, by data augmentation; the same for the same seed."""
+    from onlooker.observers.dynamic_imitation import DynamicImitation
+    from onlooker.observers.suffix_imitation import SuffixImitation
+
+    with warnings.catch_warnings():
+        # What there is to say is said of the fit to what is drawn.
+        warnings.simplefilter("ignore")
+        try:
+            start = SuffixImitation(burn_in="naive").fit(log)
+            theta, spread = start.theta_, start.covariance_
+        except InputError:
+            theta, spread = np.zeros(log.n_features), None
+        found = []
+        for chain in range(chains):
+            rng = np.random.default_rng([seed, chain])
+            drawn = _drawn(theta, spread, rng)
+            policy = start.policy_.probabilities if spread is None else _softmax_of(drawn)
+            picks = draw_picks(log, policy(log), rng)
+            for _ in range(sweeps):
+                known = with_picks(log, picks)
+                observer: DynamicImitation = DynamicImitation().fit(known)
+                picks = draw_picks(log, observer.propensities(known, ahead=False), rng)
+            found.append(picks)
+    return found
+
+
+def _drawn(theta: Vector, spread: Matrix | None, rng: np.random.Generator) -> Vector:
+    """Weights from what is known of them; those without intervals as they are."""
+    if spread is None:
+        return theta
+    known = np.isfinite(np.diag(spread))
+    found = theta.copy()
+    if known.any():
+        found[known] = rng.multivariate_normal(theta[known], spread[np.ix_(known, known)], check_valid="ignore")
+    return found
+
+
+def _softmax_of(theta: Vector) -> Callable[[BanditLog], Vector]:
+    from onlooker.logs.policy import LinearPolicy
+
+    return lambda log: LinearPolicy(theta, log.feature_names, log.categories, log.crossing).probabilities(log)
+
+
+def rubin(estimates: list[Vector], covariances: list[Matrix]) -> tuple[Vector, Matrix]:
+    """Mean estimate, and its covariance: that within draws, and between them (Rubin 1987).
+
+    Examples
+    --------
+    >>> mean, covariance = rubin([np.array([1.0]), np.array([3.0])], [np.eye(1), np.eye(1)])
+    >>> mean, covariance
+    (array([2.]), array([[4.]]))
+    """
+    mean, n = np.mean(estimates, axis=0), len(estimates)
+    apart = np.array(estimates) - mean
+    between = apart.T @ apart / max(n - 1, 1)
+    return mean, np.mean(covariances, axis=0) + (1 + 1 / n) * between
+
+
+def fit_draws(observer: Fitted, logs: Sequence[BanditLog]) -> Fitted:
+    """Fit to each of several logs that complete the same one, as `draw_missing` gives them, and combine the fits.
+
+    The result is the observer, fitted: `theta_` is the mean, and `covariance_` counts what differs between the logs
+    (Rubin 1987). Everything else is that of the first log.
+
+    Examples
+    --------
+    >>> from onlooker import SuffixImitation, draw_missing
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4, 2))
+    >>> chosen = (X @ [1.0, 0.5] + rng.gumbel(size=(300, 4))).argmax(axis=1)
+    >>> X[rng.random((300, 4)) < 0.2, 0] = np.nan
+    >>> logs = draw_missing(X.reshape(-1, 2), np.arange(301) * 4, chosen, n=5)
+    >>> fit_draws(SuffixImitation(burn_in="naive"), logs).theta_.round(1)
+    array([1. , 0.5])
+    """
+    if not logs:
+        raise InputError("there are no logs to fit: pass what draw_missing gives")
+    fits: list[Any] = [type(observer)(**observer.get_params(deep=False)).fit(log) for log in logs]  # type: ignore[attr-defined]
+    theta, covariance = rubin([one.theta_ for one in fits], [one.covariance_ for one in fits])
+    observer.__dict__.update(fits[0].__dict__)
+    found: Any = observer
+    first = as_linear(fits[0].policy_, "theta_")
+    found.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
+    found._combined = theta, covariance  # noqa: SLF001  what observers keep of combined fits
+    if "covariance_" in fits[0].__dict__:
+        found.covariance_ = covariance
+    if "_weights" in fits[0].__dict__:
+        found._weights = theta  # noqa: SLF001  what a summary shows
+    return observer
+
+
+def most_common(values: list[Fitted], key: Callable[[Fitted], object]) -> list[Fitted]:
+    """Those of the values whose key is the most common; the first of equals.
+
+    Examples
+    --------
+    >>> most_common([3, 4, 5], key=lambda value: value % 2)
+    [3, 5]
+    """
+    kinds = Counter(key(value) for value in values)
+    best = kinds.most_common(1)[0][0]
+    return [value for value in values if key(value) == best]

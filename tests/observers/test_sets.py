@@ -1,0 +1,103 @@
+"""Observers that follow a learner, a diagnosis and propensities, where picks are known only to a set."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from onlooker import (
+    BanditLog,
+    DynamicImitation,
+    Environment,
+    InputError,
+    LinTS,
+    TrackingObserver,
+    diagnose,
+    direction_error,
+    propensities,
+    simulate,
+)
+from onlooker.base.errors import PicksDrawnWarning
+from onlooker.logs.drawn import draw_picks, with_picks
+from onlooker.observers.completion import rubin
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return simulate(Environment(4, 9, seed=1), LinTS(), 1200, seed=1)
+
+
+@pytest.fixture(scope="module")
+def known(simulation):
+    log = simulation.log
+    possible = (np.arange(9)[None] // 3 == log.chosen[:, None] // 3).ravel()
+    return BanditLog(log.features, log.offsets, None, possible=possible)
+
+
+def test_draws_lie_in_their_sets_and_follow_the_probabilities():
+    log = BanditLog(np.zeros((6000, 1)), np.arange(2001) * 3, None, possible=[True, True, False] * 2000)
+    picks = draw_picks(log, np.tile([0.3, 0.1, 0.6], 2000), np.random.default_rng(0))
+    assert set(picks.tolist()) == {0, 1}
+    assert np.mean(picks == 0) == pytest.approx(0.75, abs=0.03)
+    assert with_picks(log, picks).possible is None
+
+
+def test_draws_where_nothing_in_the_set_is_probable():
+    log = BanditLog(np.zeros((300, 1)), np.arange(101) * 3, None, possible=[True, True, False] * 100)
+    assert set(draw_picks(log, np.tile([0.0, 0.0, 1.0], 100), np.random.default_rng(0)).tolist()) == {0, 1}
+
+
+def test_rubins_rules_are_those_of_the_book():
+    rng = np.random.default_rng(0)
+    estimates, covariances = list(rng.normal(size=(5, 2))), [np.eye(2) * v for v in (1, 2, 3, 4, 5)]
+    mean, covariance = rubin(estimates, covariances)
+    np.testing.assert_allclose(mean, np.mean(estimates, axis=0))
+    np.testing.assert_allclose(covariance, 3 * np.eye(2) + 1.2 * np.cov(np.array(estimates).T))
+
+
+@pytest.mark.parametrize("kind", [DynamicImitation, TrackingObserver])
+def test_observers_follow_sets_nearly_as_well_as_picks(kind, simulation, known):
+    with pytest.warns(PicksDrawnWarning, match="in 1,200 of 1,200 rounds only a set"):
+        observer = kind().fit(known)
+    seen = kind().fit(simulation.log)
+    theta = simulation.theta_star
+    assert direction_error(observer.theta_, theta) < 2.5 * direction_error(seen.theta_, theta) + 0.01
+    assert np.isfinite(observer.covariance_).all()
+    found = observer.propensities(known)
+    np.testing.assert_allclose(np.add.reduceat(found, known.offsets[:-1]), 1.0)
+    assert np.log(known.of_picks(found)).mean() > np.log(1 / 3)
+    assert observer.score(known) > 0.6
+    again = pickle.loads(pickle.dumps(observer))
+    np.testing.assert_array_equal(again.theta_, observer.theta_)
+    with pytest.raises(InputError, match="which a state cannot hold"):
+        observer.save("state.json")
+
+
+def test_diagnosis_says_that_picks_were_drawn(known):
+    found = diagnose(known)
+    assert found.verdict == "stable"
+    assert "in 1,200 of 1,200 rounds only a set of arms is known" in found.notes[0]
+    assert repr(diagnose(known)) == repr(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_propensities_of_sets(known):
+    found = propensities(known[:600], DynamicImitation())
+    assert found.values.min() > 0
+    np.testing.assert_allclose(np.add.reduceat(found.values, found.log.offsets[:-1]), 1.0)
+    assert found.chosen.shape == (600,)
+    assert 0 < found.share < 1
+    assert found.overlap().n_rounds == 600
+    assert found.to_frame()["chosen"].sum() == pytest.approx(600)
+
+
+def test_offers_that_were_sampled_unevenly_are_refused(simulation):
+    log = simulation.log
+    uneven = BanditLog(
+        log.features, log.offsets, log.chosen, offer_probability=np.tile(np.linspace(0.1, 1, 9), log.n_rounds)
+    )
+    for needed in (DynamicImitation().fit, TrackingObserver().fit, diagnose):
+        with pytest.raises(InputError, match="drawn evenly"):
+            needed(uneven)
