@@ -8,12 +8,12 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from onlooker.diagnosis import diagnose
 from onlooker.diagnosis.bins import Estimate, difference, proportion
 from onlooker.diagnosis.change import _posterior
-from onlooker.diagnosis.policies import Predicted, cross_predict, edges, held_out_hits, imitate, predict
 from onlooker.diagnosis.preference import find_preference
 from onlooker.diagnosis.sentences import no_preference, unpredictable
 from onlooker.diagnosis.settling import find_settling
 from onlooker.diagnosis.verdict import find_choices
 from onlooker.evaluation.metrics import agreement
+from onlooker.imitation.stretches import Predicted, cross_predict, edges, held_out_hits, imitate, predict
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import SuffixImitation

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix
-from onlooker.diagnosis.policies import Flags, Predicted, cross_predict, imitated
+from onlooker.imitation.stretches import Flags, Predicted, cross_predict, imitated
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 

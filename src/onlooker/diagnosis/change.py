@@ -18,9 +18,9 @@ from onlooker.diagnosis.movement import (
     find_steadiness,
     part_of,
 )
-from onlooker.diagnosis.policies import FAST
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
+from onlooker.imitation.stretches import FAST
 from onlooker.logs.log import BanditLog
 
 MOST_EVIDENCE = 1.0

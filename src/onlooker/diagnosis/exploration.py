@@ -17,8 +17,8 @@ from onlooker.base.types import Matrix, Vector
 from onlooker.diagnosis.bins import proportion, proportion_of
 from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain
 from onlooker.diagnosis.movement import RIDGE, Pull
-from onlooker.diagnosis.policies import LATE
 from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.stretches import LATE
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 from onlooker.observers.dynamic.guesses import best_guesses

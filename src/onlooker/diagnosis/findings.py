@@ -15,11 +15,11 @@ from onlooker.diagnosis.change import Change, enough, find_changes
 from onlooker.diagnosis.mixture import other_ways
 from onlooker.diagnosis.movement import LEAST_P as LEAST_GIVEN_UP_P
 from onlooker.diagnosis.movement import MATERIAL_NOW, Pull, Steadiness, find_pull, find_steadiness, part_of
-from onlooker.diagnosis.policies import FAST, LATE, Predicted, cross_predict, edges, imitate
 from onlooker.diagnosis.preference import Preference, find_preference
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
 from onlooker.diagnosis.settling import LEAST_P, Settling, find_settling
 from onlooker.imitation.newton import Fit
+from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from onlooker.base.defaults import L2
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis.policies import FAST, imitate
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.stretches import FAST, imitate
 from onlooker.logs.log import BanditLog
 
 RECENT = 20

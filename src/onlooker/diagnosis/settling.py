@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis.policies import Predicted
+from onlooker.imitation.stretches import Predicted
 
 MATERIAL = 0.1
 """A tenth of the gain is what counts as a difference: smaller ones are real in a long log, but matter to nobody.

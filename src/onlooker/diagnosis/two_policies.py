@@ -13,9 +13,9 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.types import Matrix, Vector
 from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain, fit_policy
-from onlooker.diagnosis.policies import FAST
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.stretches import FAST
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 

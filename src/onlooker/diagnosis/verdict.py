@@ -16,11 +16,11 @@ from onlooker.diagnosis.bins import Estimate, proportion
 from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
-from onlooker.diagnosis.policies import LATE
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
 from onlooker.diagnosis.settling import Settling
 from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
+from onlooker.imitation.stretches import LATE
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_log, as_narrow

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.diagnosis.policies import LATE, edges, held_out_hits, imitate
 from onlooker.evaluation.metrics import agreement
+from onlooker.imitation.stretches import LATE, edges, held_out_hits, imitate
 from onlooker.logs.log import BanditLog
 from onlooker.simulation.environment import Environment, Stream, generator
 from onlooker.simulation.learners import LinUCB
