@@ -102,6 +102,8 @@ def test_fits_rounds_that_straddle_files_and_row_groups(tmp_path, monkeypatch, l
         assert np.array_equal(other.covariance_, fits[0].covariance_)
 
 
+# The picks are those of a fixed policy, which is no learner that could be named.
+@pytest.mark.filterwarnings("ignore:none of the known learners")
 def test_a_scan_that_fits_into_memory_gives_the_same_bits(tmp_path):
     log = random_log(3, rounds=2500)
     write_log(log, tmp_path / "log.parquet")

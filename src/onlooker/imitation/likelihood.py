@@ -46,7 +46,7 @@ def revealed(scores: Vector, log: BanditLog) -> Likelihood:
     >>> features, log_of = np.zeros((3, 1)), lambda **known: BanditLog(np.zeros((3, 1)), [0, 3], None, **known)
     >>> revealed(np.zeros(3), log_of(possible=[1, 1, 0])).expected
     array([0.5, 0.5, 0. ])
-    >>> revealed(np.zeros(3), log_of(possible=[1, 0, 0], offer_probability=[1.0, 0.5, 0.5])).predicted
+    >>> revealed(np.zeros(3), log_of(possible=[1, 0, 0], offer_probability=[0.8, 0.4, 0.4])).predicted
     array([0.2, 0.4, 0.4])
     """
     if log.offer_probability is not None:

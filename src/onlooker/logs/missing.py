@@ -33,7 +33,8 @@ def drop_missing(features: ArrayLike, offsets: ArrayLike, chosen: ArrayLike, **m
     Examples
     --------
     >>> import warnings
-    >>> with warnings.catch_warnings(record=True):
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
     ...     drop_missing([[1.0], [np.nan], [2.0], [3.0]], [0, 2, 4], [0, 1])
     BanditLog(1 round, 2 arms, 1 feature, float64)
     """

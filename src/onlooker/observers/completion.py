@@ -29,7 +29,7 @@ CHAINS = 5
 SWEEPS = 2
 """Times that picks are drawn again, given those drawn before; the first are from one policy for all rounds."""
 
-Fitted = TypeVar("Fitted")
+One = TypeVar("One")
 
 
 def completed_picks(log: BanditLog, *, chains: int = CHAINS, sweeps: int = SWEEPS, seed: int = 0) -> list[Index]:
@@ -91,7 +91,7 @@ def rubin(estimates: list[Vector], covariances: list[Matrix]) -> tuple[Vector, M
     return mean, np.mean(covariances, axis=0) + (1 + 1 / n) * between
 
 
-def fit_draws(observer: Fitted, logs: Sequence[BanditLog]) -> Fitted:
+def fit_draws(observer: Any, logs: Sequence[BanditLog]) -> Any:
     """Fit to each of several logs that complete the same one, as `draw_missing` gives them, and combine the fits.
 
     The result is the observer, fitted: `theta_` is the mean, and `covariance_` counts what differs between the logs
@@ -124,7 +124,7 @@ def fit_draws(observer: Fitted, logs: Sequence[BanditLog]) -> Fitted:
     return observer
 
 
-def most_common(values: list[Fitted], key: Callable[[Fitted], object]) -> list[Fitted]:
+def most_common(values: list[One], key: Callable[[One], object]) -> list[One]:
     """Those of the values whose key is the most common; the first of equals.
 
     Examples

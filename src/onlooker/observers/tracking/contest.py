@@ -44,6 +44,8 @@ AHEAD = 2.0
 """Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
 AHEAD_OF_FIXED = 2.5
 """The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
+ROUNDING = 1e-9
+"""By so much a sum of probabilities may exceed 1."""
 OUT = 4.5
 """Standard deviations from which a residual speaks against a family."""
 TOLERATED = 4000
@@ -350,7 +352,7 @@ class Contest:
         """Give back what `to_dict` was made of."""
         found = cls(ridge, n_features, checkpoints, as_whole(values["n_rounds"], "n_rounds"))
         found.early = np.array(values.get("early", []), dtype=np.float64)
-        if found.early.ndim != 1 or not ((found.early >= 0.0) & (found.early <= 1.0)).all():
+        if found.early.ndim != 1 or not ((found.early >= 0.0) & (found.early <= 1.0 + ROUNDING)).all():
             raise ValueError("early: a probability is not one")
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]
