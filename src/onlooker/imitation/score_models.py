@@ -120,7 +120,7 @@ class LinearBasis:
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
         """The weights as they are."""
-        return feature_labels(getattr(log, "weight_names", log.feature_names), len(theta)), theta, covariance
+        return feature_labels(self.policy(theta, log).feature_names, len(theta)), theta, covariance
 
 
 LINEAR = Linear()

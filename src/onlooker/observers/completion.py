@@ -110,7 +110,7 @@ def fit_draws(observer: Any, logs: Sequence[BanditLog]) -> Any:
     """
     if not logs:
         raise InputError("there are no logs to fit: pass what draw_missing gives")
-    fits: list[Any] = [type(observer)(**observer.get_params(deep=False)).fit(log) for log in logs]  # type: ignore[attr-defined]
+    fits: list[Any] = [type(observer)(**observer.get_params(deep=False)).fit(log) for log in logs]
     theta, covariance = rubin([one.theta_ for one in fits], [one.covariance_ for one in fits])
     observer.__dict__.update(fits[0].__dict__)
     found: Any = observer

@@ -360,11 +360,8 @@ class SuffixImitation(Observer):
         )
         known = covariance if covariance is not None else unknown
         if known is None:
-            self._labels, self._weights = (
-                feature_labels(getattr(log, "weight_names", log.feature_names), len(theta)),
-                theta,
-            )
-            self.covariance_ = None
+            names = LinearPolicy.of(theta, log).feature_names
+            self._labels, self._weights, self.covariance_ = feature_labels(names, len(theta)), theta, None
             return
         self._labels, self._weights, self.covariance_ = basis.reported(theta, known, log)
 
