@@ -99,6 +99,8 @@ def assert_equal(one, other):
         assert len(one) == len(other)
         for mine, theirs in zip(one, other, strict=True):
             assert_equal(mine, theirs)
+    elif isinstance(one, np.random.Generator):
+        assert one.bit_generator.state == other.bit_generator.state
     elif isinstance(one, float):
         np.testing.assert_equal(one, other)
     elif type(one).__eq__ is not object.__eq__:
