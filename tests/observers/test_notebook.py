@@ -8,10 +8,13 @@ from matplotlib.figure import Figure
 
 import onlooker
 from onlooker import (
+    Additive,
     BanditLog,
     Environment,
     LinUCB,
+    Neural,
     NotFittedError,
+    Products,
     SuffixImitation,
     diagnose,
     fit_groups,
@@ -127,3 +130,12 @@ def test_tables_without_pandas(log, fitted, monkeypatch):
     table = log[:5].to_frame()
     assert isinstance(table, pa.Table)
     assert np.array_equal(BanditLog.from_frame(table).chosen, log[:5].chosen)
+
+
+@pytest.mark.parametrize("score", [Additive(), Products(), Neural()], ids=lambda score: type(score).__name__)
+@pytest.mark.filterwarnings("ignore")  # what a short log of a nearly deterministic learner leaves open
+def test_scores_that_are_not_linear(score, log):
+    observer = SuffixImitation(score=score, burn_in="naive").fit(log[:300])
+    assert repr(observer.policy_) in str(observer)
+    assert "<p>" in observer._repr_html_()
+    assert observer.summary().to_frame() is not None

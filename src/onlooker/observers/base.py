@@ -24,7 +24,7 @@ from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
-from onlooker.logs.policy import Policy, as_linear
+from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers.ahead import Predict, calibrated, growing_fits
 from onlooker.observers.fitted_rounds import FittedRounds
 
@@ -307,10 +307,10 @@ class Observer(Pictured, InHtml):
     def __str__(self) -> str:
         if not hasattr(self, "policy_"):
             return f"{self!r}, not fitted yet"
-        theta = getattr(self.policy_, "theta", None)
-        if theta is None:
+        if not isinstance(self.policy_, LinearPolicy):
             return f"{self!r}, fitted: {self.policy_!r}"
-        names = feature_labels(getattr(self.policy_, "feature_names", None), len(theta))
+        theta = self.policy_.theta
+        names = feature_labels(self.policy_.feature_names, len(theta))
         largest = np.argsort(-np.abs(theta), kind="stable")[:3].tolist()
         shown = ", ".join(f"{names[j]} {theta[j]:.3g}" for j in largest)
         return f"{self!r}, fitted: {counted(len(theta), 'weight')}, the largest {shown}"
