@@ -312,7 +312,7 @@ def test_refused_in_one_line(refused, tmp_path, name, scanned):
     suffix, data, options, expected = CASES[name]
     path, out = tmp_path / f"log.{suffix}", tmp_path / "policy.json"
     path.write_bytes(data)
-    limit = ["--memory-limit", "8GB"] if scanned else []
+    limit = ["--memory-limit", "16GB"] if scanned else []
     line = refused("fit", path, "--out", out, *options, *limit)
     assert re.search(expected, line), line
     assert "fault of onlooker's own" not in line

@@ -73,6 +73,6 @@ def test_other_commands_take_sets_and_say_so(run, path, tmp_path, command):
 
 
 def test_a_memory_limit_is_refused_in_one_line(run, path):
-    ran = run("fit", path, *OPTIONS, "--memory-limit", "8GB")
+    ran = run("fit", path, *OPTIONS, "--memory-limit", "16GB")
     assert ran.code == 2
     assert "known only in part, which needs the log in memory" in ran.err

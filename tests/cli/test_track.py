@@ -111,7 +111,7 @@ def test_a_state_keeps_how_categories_were_encoded(run, tmp_path):
     assert found.policy_.feature_names == read_log(parts[0], round="visit", chosen="bought").feature_names
 
 
-@pytest.mark.parametrize("limit", [[], ["--memory-limit", "8GB"]], ids=["whole", "in parts"])
+@pytest.mark.parametrize("limit", [[], ["--memory-limit", "16GB"]], ids=["whole", "in parts"])
 def test_a_level_that_is_new_is_followed(run, tmp_path, limit):
     rng = np.random.default_rng(0)
     state, day = tmp_path / "state.json", tmp_path / "day.csv"
@@ -176,7 +176,7 @@ def csv_of(log, ids, path, later=0):
 COLUMNS = ("--round", "visit", "--chosen", "bought", "--order-by", "at", "--feature", "price", "--feature", "colour")
 
 
-@pytest.mark.parametrize("limited", [(), ("--memory-limit", "8GB")], ids=["read", "scanned"])
+@pytest.mark.parametrize("limited", [(), ("--memory-limit", "16GB")], ids=["read", "scanned"])
 def test_column_options_can_be_given_every_time(run, refused, log, tmp_path, limited):
     state, growing = tmp_path / "state.json", tmp_path / "log.csv"
     for n, skipped in ((300, 0), (500, 300), (500, 500), (640, 500)):
@@ -241,7 +241,7 @@ def test_a_bad_day_leaves_the_state_as_it_is(run, refused, log, tmp_path):
         features = log[2100:].features.astype(np.float64)
         features[-1, 0] = value
         write_log(BanditLog(features, log[2100:].offsets, log[2100:].chosen), path)
-        for limited in ((), ("--memory-limit", "8GB")):
+        for limited in ((), ("--memory-limit", "16GB")):
             assert "rescale it" in refused("track", path, "--state", state, *limited)
             assert state.read_bytes() == kept
     write_log(log[2100:], path)

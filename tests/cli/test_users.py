@@ -19,7 +19,7 @@ def test_joined(run):
     assert found.code == 0, found.err
     assert "users from 'user'" in found.out
     assert found.out.count("a ") >= 1
-    limited = run("fit", "log.csv", "--users", "users.csv", *LOG, "--memory-limit", "8GB")
+    limited = run("fit", "log.csv", "--users", "users.csv", *LOG, "--memory-limit", "16GB")
     assert limited.code == 0, limited.err
 
 

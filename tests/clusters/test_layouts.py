@@ -127,7 +127,7 @@ def test_text_is_parsed_once_under_a_limit(logs, monkeypatch):
     place, _ = logs["sparse"]
     reads, read = [], WholeFiles._read
     monkeypatch.setattr(WholeFiles, "_read", lambda self, file: reads.append(file.path) or read(self, file))
-    scan = scan_log(place, memory_limit="8GB")
+    scan = scan_log(place, memory_limit="16GB")
     opened = len(reads)
     found = SuffixImitation(burn_in="rule").fit(scan)
     assert len(reads) - opened == 4

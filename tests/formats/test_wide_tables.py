@@ -38,7 +38,7 @@ def test_headers_are_read_by_hand_only_where_it_is_needed(wide, monkeypatch):
     monkeypatch.setattr(parquet_headers, "read_struct", lambda *_: pytest.fail("Thrift was read"))
     assert read_log(wide).n_rounds == 4
     with pytest.raises(pytest.fail.Exception, match="Thrift"):
-        read_log(wide, memory_limit="8GB")
+        read_log(wide, memory_limit="16GB")
 
 
 def test_a_column_within_a_column_of_a_similar_name_is_not_taken_for_it(tmp_path):

@@ -245,8 +245,12 @@ def give_back() -> None:
 
 def check_resident(limit: int) -> None:
     """Refuse a limit that the process has nearly used up before anything is read."""
-    taken = resident()
-    if taken is not None and taken - LIBRARIES > 0.1 * (limit - LIBRARIES):
+    room, taken = 0.1 * (limit - LIBRARIES), resident()
+    if taken is not None and taken - LIBRARIES > room:
+        # What earlier work has freed may still count.
+        give_back()
+        taken = resident()
+    if taken is not None and taken - LIBRARIES > room:
         raise InputError(
             f"memory_limit is {_words(limit)}, but this process takes {_words(taken)} already: "
             "raise the limit, or read in a fresh process"
