@@ -320,7 +320,8 @@ def test_a_feature_that_a_later_file_names_first_is_followed(run, tmp_path, kind
     assert (followed.policy_.feature_names, followed.n_rounds_) == (("f^x", "f^y", "f^z"), 700)
     write_log(whole, tmp_path / f"whole.{kind}")
     assert run("track", tmp_path / f"whole.{kind}", "--state", other).code == 0
-    assert direction_error(followed.theta_, TrackingObserver.load(other).theta_) < 0.1
+    # Weights of a learner that is not named are in logits, whose length picks hardly identify.
+    assert direction_error(followed.theta_, TrackingObserver.load(other).theta_) < 0.02
 
 
 def test_a_column_that_a_later_table_brings_is_reported(run, tmp_path):
