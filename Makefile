@@ -17,7 +17,7 @@ demo: $(VENV)/.run
 test: $(VENV)/.dev check
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
-# What is long by nature: kills, clusters, peaks of memory, load, full rounds of chance.
+# What is long by nature: kills, clusters, peaks of memory, load, coverage, the site, worked examples.
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 

@@ -35,8 +35,8 @@ def made(n_groups: int) -> dict[str, BanditLog]:
 
 
 def tracked(log: BanditLog) -> object:
-    """What `onlooker track` finds."""
-    return TrackingObserver().fit(log).summary()
+    """What `onlooker track --by` finds."""
+    return TrackingObserver().fit(log).summary(families=False)
 
 
 def main() -> None:

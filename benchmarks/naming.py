@@ -1,6 +1,6 @@
 """How often tracking names a learner rightly, wrongly, or not at all.
 
-    python benchmarks/naming.py [--seeds 5] [--shapes 0 1 2 3 4 5] [--work FOLDER] [--page PAGE]
+    python benchmarks/naming.py [--seeds 5] [--first-seed 8000] [--shapes 0 1 2 3 4 5] [--work FOLDER] [--page PAGE]
 
 Learners that are among the families, also as one model per arm, with batches and in the middle of their lives, and
 learners that are not: networks, fixed policies, features that are not in the log, rules on top, two policies at once.
@@ -25,7 +25,6 @@ from outside.naming_logs import KNOWN, SHAPES, TWISTED, UNKNOWN, Shape, known_lo
 from onlooker import BanditLog, TrackingObserver
 from onlooker.base.files import write_text
 
-FIRST_SEED = 5000
 WORKED = ("--epsilon 0.1", "--squarecb", "--softmax --lambda 10", "--bag 5", "--regcbopt", "--cover 3", "--first 200")
 """Options of Vowpal Wabbit, none of whose learners is among the families."""
 
@@ -39,35 +38,33 @@ def named(log: BanditLog) -> str | None:
     return None if found is None else found.name
 
 
-def known_rows(seeds: int, shapes: Sequence[Shape]) -> Iterator[list[str]]:
+def known_rows(seeds: range, shapes: Sequence[Shape]) -> Iterator[list[str]]:
     """For every family and shape how often it was named, another was, or none."""
     for family in KNOWN:
         for shape in shapes:
-            found = [named(known_log(family, shape, seed)) for seed in range(FIRST_SEED, FIRST_SEED + seeds)]
+            found = [named(known_log(family, shape, seed)) for seed in seeds]
             right, none = found.count(family), found.count(None)
             yield [family, _words(shape), str(right), str(len(found) - right - none), str(none)]
 
 
-def twisted_rows(seeds: int, shapes: Sequence[Shape]) -> Iterator[list[str]]:
+def twisted_rows(seeds: range, shapes: Sequence[Shape]) -> Iterator[list[str]]:
     """The same for families with batches, or in the middle of their lives, over all shapes."""
     for kind in TWISTED:
-        places = range(FIRST_SEED, FIRST_SEED + seeds)
-        found = [named(twisted_log(kind, shape, seed)) for shape in shapes for seed in places]
+        found = [named(twisted_log(kind, shape, seed)) for shape in shapes for seed in seeds]
         right, none = found.count(kind.partition(" ")[0]), found.count(None)
         yield [kind, str(len(found)), str(right), str(len(found) - right - none), str(none)]
 
 
-def unknown_rows(seeds: int, shapes: Sequence[Shape], work: Path | None) -> Iterator[list[str]]:
+def unknown_rows(seeds: range, shapes: Sequence[Shape], work: Path | None) -> Iterator[list[str]]:
     """For every kind of learner without a name how often it was given one, and which."""
-    places = range(FIRST_SEED, FIRST_SEED + seeds)
     for kind in UNKNOWN:
         # A column of one arm alone hardly matters: such a log is that of a family, nearly.
         sound = [one for one in shapes if not (kind.endswith("unlogged") and one.kind == "disjoint")]
-        yield _counted(kind, [named(unknown_log(kind, shape, seed)) for shape in sound for seed in places])
+        yield _counted(kind, [named(unknown_log(kind, shape, seed)) for shape in sound for seed in seeds])
     for options in WORKED if work is not None else ():
         assert work is not None
         yield _counted(
-            f"VW {options}", [named(_worked(options, shape, seed, work)) for shape in shapes for seed in places]
+            f"VW {options}", [named(_worked(options, shape, seed, work)) for shape in shapes for seed in seeds]
         )
 
 
@@ -110,14 +107,15 @@ def _printed(rows: Iterator[list[str]]) -> list[list[str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=5, help="logs of each kind and shape")
+    parser.add_argument("--first-seed", type=int, default=8000, help="of the first log")
     parser.add_argument("--shapes", type=int, nargs="+", default=range(len(SHAPES)), help="which of them, by number")
     parser.add_argument("--work", type=Path, help="folder for the environment and the logs of Vowpal Wabbit")
     parser.add_argument("--page", type=Path, help="page that takes the tables, between its marks")
     given = parser.parse_args()
-    shapes = [SHAPES[place] for place in given.shapes]
-    known = _printed(known_rows(given.seeds, shapes))
-    twisted = _printed(twisted_rows(given.seeds, shapes))
-    unknown = _printed(unknown_rows(given.seeds, shapes, given.work))
+    shapes, seeds = [SHAPES[place] for place in given.shapes], range(given.first_seed, given.first_seed + given.seeds)
+    known = _printed(known_rows(seeds, shapes))
+    twisted = _printed(twisted_rows(seeds, shapes))
+    unknown = _printed(unknown_rows(seeds, shapes, given.work))
     total = sum(int(row[2]) + int(row[3]) + int(row[4]) for row in known)
     right, wrong = (sum(int(row[place]) for row in known) for place in (2, 3))
     others, misnamed = (sum(int(row[place]) for row in unknown) for place in (1, 2))

@@ -1,14 +1,16 @@
 """What observers lose where a log says less than the pick among all offers, and what corrections give back.
 
-    python benchmarks/partial.py [--seeds 30] [--page PAGE]
+    python benchmarks/partial.py [--seeds 30] [--followed 12] [--page PAGE]
     python benchmarks/partial.py --catalogue [--seeds 30]
 
-A softmax policy picks in 1,500 rounds of 20 arms with 4 normal features; `Mask` then takes information away, in five
-ways and to several shares. Suffix imitation is fitted to the whole log, to what is left with the correction for it, and
-to what is left as if nothing were missing: a pick guessed within its set, a sample taken for all offers, lost rounds
-forgotten, missing features filled with 0. Judged by the error of the direction and by how often 95% intervals hold the
-true weights. LinUCB and LinTS learners (3,000 rounds of 9 arms) are followed by tracking; their target is theta*.
-`--page` puts the tables into a page, and a figure beside it.
+A softmax policy picks in 1,500 rounds of 20 arms with 4 normal features, and so do LinUCB and LinTS among arms of the
+paper's kind, after 500 rounds; `Mask` then takes information away, in six ways and to several shares. Suffix imitation
+is fitted to the whole log, to what is left with the correction for it, and to what is left as if nothing were missing:
+a pick guessed within its set, a sample taken for all offers, lost rounds forgotten, missing features filled with 0.
+Judged by the error of the direction and by how often 95% intervals hold what they should: the softmax policy's weights;
+of a learner the direction of the weights that imitation would find if the learner's state of every round had picked in
+many rounds more. Learners with lost rounds are also followed, by tracking and dynamic imitation; there the target is
+theta*. `--page` puts the tables into a page, and a figure beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,7 @@ from numpy.typing import NDArray
 
 from onlooker import (
     BanditLog,
+    DynamicImitation,
     Environment,
     LinTS,
     LinUCB,
@@ -44,41 +49,107 @@ from onlooker.base.files import write_text
 from onlooker.logs.drawn import draw_picks, with_picks
 from onlooker.observers.tracking.path import direction_covariance
 from onlooker.simulation.mask import Masked
+from onlooker.simulation.play import Simulation
 
 N, K, D = 1500, 20, 4
 THETA = np.array([1.2, -0.8, 0.5, 0.0])
 FIRST = np.eye(D)[0]
 """Offers and rounds are kept by the first feature."""
+SETTLING, ASKED = 500, 10
+"""Rounds of a learner before its log begins; and rounds that its state of every round is asked for picks in."""
+NARROW = 300
+"""Rounds of the logs in which a feature is missing: draws take their time."""
 LEARNERS: dict[str, Any] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
+KINDS = ("softmax", *LEARNERS)
 MASKS = {
     "picks known to a group": {0.5: Mask(groups=10), 0.25: Mask(groups=5), 0.1: Mask(groups=2)},
     "offers sampled by a feature": {
-        share: Mask(keep_offers=round(share * K), favour=1.5 * FIRST) for share in (0.5, 0.25, 0.15)
+        share: Mask(keep_offers=round(share * K), favour=1.5 * FIRST) for share in (0.5, 0.25, 0.1)
     },
     "rounds lost at random": {share: Mask(lose=1 - share) for share in (0.5, 0.25, 0.1, 0.05)},
+    "stretches of 25 rounds lost": {share: Mask(lose=1 - share, stretches=25) for share in (0.5, 0.25, 0.1)},
     "rounds lost by their pick": {share: Mask(lose=1 - share, lose_by=FIRST) for share in (0.5, 0.25, 0.1)},
-    "a feature missing": {share: Mask(hide={0: 1 - share}) for share in (0.75, 0.5, 0.25)},
+    "a feature missing": {share: Mask(hide={0: 1 - share}) for share in (0.75, 0.5, 0.25, 0.1)},
 }
-Found = dict[tuple[str, float, str], NDArray[np.float64]]
+Key = tuple[str, str, float, str]
+"""Who picked, what is left, how much of it, and who fits."""
+Found = dict[Key, NDArray[np.float64]]
 WAYS = ("everything", "corrected", "ignored")
 
 
-FOLLOWED = {
-    "picks known to a group": {1 / 3: Mask(groups=3)},
-    "rounds lost at random": {share: Mask(lose=1 - share) for share in (0.9, 0.5, 0.1)},
+LOST = (0.0, 0.1, 0.5, 0.9)
+"""Shares of the rounds that are lost of learners that are followed: 3,000 rounds of 20 arms with 10 features."""
+FOLLOWERS: dict[str, Callable[[Masked], Any]] = {
+    "tracking": lambda left: TrackingObserver().fit(left.log, gaps=left.gaps),
+    "tracking, gaps ignored": lambda left: TrackingObserver().fit(left.log),
+    "dynamic": lambda left: DynamicImitation().fit(left.log, gaps=left.gaps),
+    "suffix": lambda left: SuffixImitation().fit(left.log),
 }
-"""What is taken from logs of learners that are followed, of nine arms."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What intervals should hold."""
+
+    theta: NDArray[np.float64]
+    is_direction: bool
+    """Whether weights are compared after both have been brought to length 1."""
+
+    def judged(self, fit: Any) -> tuple[float, float]:
+        """Error of the direction, and the share of the intervals that hold what they should."""
+        assert fit.covariance_ is not None
+        found, true, spread = fit.theta_, self.theta, fit.covariance_
+        if self.is_direction:
+            spread = direction_covariance(found, spread)
+            found, true = found / np.linalg.norm(found), true / np.linalg.norm(true)
+        inside = np.abs(found - true) <= 1.96 * np.sqrt(np.diag(spread))
+        return direction_error(fit.theta_, self.theta), float(inside.mean())
 
 
 def _observer() -> SuffixImitation:
-    return SuffixImitation(burn_in="naive", l2=0.0)
+    return SuffixImitation(burn_in="naive", l2=1e-6)
 
 
-def played(seed: int) -> BanditLog:
-    """Picks of a softmax policy, of arms with normal features."""
+def played(kind: str, seed: int) -> tuple[BanditLog, dict[int, Target]]:
+    """Picks of a softmax policy of arms with normal features, or of a learner; what its first rounds are to recover."""
+    if kind in LEARNERS:
+        simulation = simulate(Environment(D, K, seed=seed), LEARNERS[kind], SETTLING + N, seed=seed)
+        found = asked(kind, simulation, seed)
+        return simulation.log.suffix(SETTLING), {n: Target(found[n], is_direction=True) for n in found}
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, K, D))
-    return BanditLog.from_dense(X, (X @ THETA + rng.gumbel(size=(N, K))).argmax(axis=1))
+    log = BanditLog.from_dense(X, (X @ THETA + rng.gumbel(size=(N, K))).argmax(axis=1))
+    return log, dict.fromkeys((N, NARROW), Target(THETA, is_direction=False))
+
+
+def asked(kind: str, simulation: Simulation, seed: int) -> dict[int, NDArray[np.float64]]:
+    """Weights of imitation where the learner's state of every round picks in many other rounds.
+
+    They are what imitation of its log would find with any number of rounds: the log is one draw from that.
+    """
+    log, learner = simulation.log, simulation.learner
+    rng, d = np.random.default_rng([seed, 1]), log.n_features
+    picked = np.asarray(log.features[log.chosen_rows], dtype=np.float64)
+    inverse, moment = np.eye(d) / learner.ridge, np.zeros(d)
+    offers = Environment(d, K, seed=seed).test_log(N * ASKED, seed=seed).dense.reshape(N, ASKED, K, d).astype(float)
+    chosen = np.empty((N, ASKED), dtype=np.int64)
+    for t in range(log.n_rounds):
+        if t >= SETTLING:
+            rows, estimate = offers[t - SETTLING], inverse @ moment
+            if kind == "LinUCB":
+                bonus = np.sqrt(np.einsum("...i,ij,...j->...", rows, inverse, rows))
+                scores = rows @ estimate + learner.alpha * bonus
+            else:
+                root = np.linalg.cholesky(inverse) * 0.1 * np.sqrt(d)
+                drawn = estimate + rng.normal(size=(ASKED, d)) @ root.T
+                scores = np.einsum("nkd,nd->nk", rows, drawn)
+            chosen[t - SETTLING] = scores.argmax(axis=1)
+        x = picked[t]
+        turned = inverse @ x
+        inverse -= np.outer(turned, turned) / (1 + x @ turned)
+        moment += simulation.rewards[t] * x
+    logs = {n: BanditLog.from_dense(offers[:n].reshape(-1, K, d), chosen[:n].ravel()) for n in (N, NARROW)}
+    return {n: _observer().fit(log).theta_ for n, log in logs.items()}
 
 
 def corrected(masked: Masked, seed: int) -> SuffixImitation:
@@ -99,106 +170,90 @@ def ignored(masked: Masked, seed: int) -> SuffixImitation:
     return _observer().fit(BanditLog(log.features, log.offsets, log.chosen))
 
 
-def judged(fit: SuffixImitation) -> tuple[float, float]:
-    """Error of the direction, and the share of the weights' intervals that hold the true ones."""
-    assert fit.covariance_ is not None
-    inside = np.abs(fit.theta_ - THETA) <= 1.96 * np.sqrt(np.diag(fit.covariance_))
-    return direction_error(fit.theta_, THETA), float(inside.mean())
-
-
 def measure(seeds: int) -> Found:
-    """Errors and coverages, by kind of loss, share kept and way of fitting."""
-    found: dict[tuple[str, float, str], list[tuple[float, float]]] = defaultdict(list)
-    for seed in range(seeds):
-        log = played(seed)
-        whole = judged(_observer().fit(log))
-        for kind, masks in MASKS.items():
+    """Errors and coverages, by who picked, kind of loss, share kept and way of fitting."""
+    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
+    for seed, kind in product(range(seeds), KINDS):
+        whole, targets = played(kind, seed)
+        for what, masks in MASKS.items():
+            log = whole[:NARROW] if what == "a feature missing" else whole
+            target = targets[log.n_rounds]
+            everything = target.judged(_observer().fit(log))
             for share, mask in masks.items():
                 masked = mask(log, seed)
-                found[kind, share, WAYS[0]].append(whole)
-                found[kind, share, WAYS[1]].append(judged(corrected(masked, seed)))
-                found[kind, share, WAYS[2]].append(judged(ignored(masked, seed)))
-        print(seed, file=sys.stderr, flush=True)
+                found[kind, what, share, WAYS[0]].append(everything)
+                found[kind, what, share, WAYS[1]].append(target.judged(corrected(masked, seed)))
+                found[kind, what, share, WAYS[2]].append(target.judged(ignored(masked, seed)))
+        print(kind, seed, file=sys.stderr, flush=True)
     return {key: np.array(values) for key, values in found.items()}
 
 
-def followed(learner: str, seed: int) -> Iterator[tuple[str, list[float]]]:
-    """Errors of the direction by tracking: everything, corrected, ignored, and suffix imitation; and coverages."""
-    simulation = simulate(Environment(D, 9, seed=seed), LEARNERS[learner], 3000, seed=seed)
-    theta = simulation.theta_star
-
-    def of(fit: Any) -> tuple[float, float]:
-        unit, true = fit.theta_ / np.linalg.norm(fit.theta_), theta / np.linalg.norm(theta)
-        errors = np.sqrt(np.diag(direction_covariance(fit.theta_, fit.covariance_)))
-        return direction_error(unit, true), float(np.mean(np.abs(unit - true) <= 1.96 * errors))
-
-    whole = of(TrackingObserver().fit(simulation.log))
-    for kind, masks in FOLLOWED.items():
-        for share, mask in masks.items():
-            masked = mask(simulation.log, seed)
-            log = masked.log
-            knowing = of(TrackingObserver().fit(log, gaps=masked.gaps))
-            if log.possible is not None:
-                log = with_picks(log, draw_picks(log, np.ones(len(log.features)), np.random.default_rng(seed)))
-            ignoring, suffix = of(TrackingObserver().fit(log)), of(SuffixImitation().fit(masked.log))
-            yield f"{kind} | {share:.0%}", [*zip(*(whole, knowing, ignoring, suffix), strict=True)][0:2]
+def followed(learner: str, seed: int) -> Iterator[tuple[float, list[tuple[float, float]]]]:
+    """Share of rounds lost; errors of the direction of theta* and coverages of it by each of the followers."""
+    simulation = simulate(Environment(10, 20, seed=seed), LEARNERS[learner], 3000, seed=seed)
+    target = Target(simulation.theta_star, is_direction=True)
+    for share in LOST:
+        left = Mask(lose=share)(simulation.log, seed)
+        yield share, [target.judged(fit(left)) for fit in FOLLOWERS.values()]
 
 
 def table(found: Found) -> str:
     """Means over logs, as a table."""
     errors, coverages = (" | ".join(f"{what}: {way}" for way in WAYS) for what in ("error", "coverage"))
-    lines = [f"| what is left | kept | {errors} | {coverages} |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
-    for kind, share, way in found:
+    lines = [f"| who picked | what is left | kept | {errors} | {coverages} |", "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for kind, what, share, way in found:
         if way == WAYS[0]:
-            cells = [found[kind, share, one].mean(axis=0) for one in WAYS]
+            cells = [found[kind, what, share, one].mean(axis=0) for one in WAYS]
             shown = [*(f"{cell[0]:.3f}" for cell in cells), *(f"{cell[1]:.0%}" for cell in cells)]
-            lines.append(f"| {kind} | {share:.0%} | {' | '.join(shown)} |")
+            lines.append(f"| {kind} | {what} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
 def followed_table(seeds: int) -> str:
-    """The same of learners that are followed."""
-    cells: dict[tuple[str, str], list[Any]] = defaultdict(list)
-    for learner in LEARNERS:
-        for seed in range(seeds):
-            for row, values in followed(learner, seed):
-                cells[learner, row].append(values)
-            print(learner, seed, file=sys.stderr, flush=True)
-    ways = " | ".join((*WAYS, "suffix imitation, corrected"))
-    lines = [f"| learner | what is left | kept | error: {ways} | coverage: {ways} |", "|---|---|--:" + "|--:" * 8 + "|"]
-    for (learner, row), values in cells.items():
-        errors, inside = np.mean(values, axis=0)
-        shown = [*(f"{one:.3f}" for one in errors), *(f"{one:.0%}" for one in inside)]
-        lines.append(f"| {learner} | {row} | {' | '.join(shown)} |")
+    """Means over logs of learners that are followed."""
+    cells: dict[tuple[str, float], list[Any]] = defaultdict(list)
+    for learner, seed in product(LEARNERS, range(seeds)):
+        for share, values in followed(learner, seed):
+            cells[learner, share].append(values)
+        print(learner, seed, file=sys.stderr, flush=True)
+    ways = [f"{what}: {way}" for what in ("error", "coverage") for way in FOLLOWERS]
+    lines = [f"| learner | lost | {' | '.join(ways)} |", "|---|--:" + "|--:" * len(ways) + "|"]
+    for (learner, share), values in cells.items():
+        errors, inside = np.mean(values, axis=0).T
+        shown = [*(f"{one:.4f}" for one in errors), *(f"{one:.0%}" for one in inside)]
+        lines.append(f"| {learner} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
 def draw(found: Found, path: Path) -> None:
-    """Errors above, coverages below, against the share kept; a line per way."""
+    """Errors above, coverages below, against the share kept; a line for every way and policy."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(14, 6), layout="constrained")
+    figure = Figure(figsize=(16, 6), layout="constrained")
     axes = figure.subplots(2, len(MASKS), sharex=False)
-    for column, (kind, masks) in enumerate(MASKS.items()):
+    styles = dict(zip(KINDS, ("-", "--", ":"), strict=True))
+    for column, (what, masks) in enumerate(MASKS.items()):
         shares = sorted(masks)
         for way, colour, mark in zip(WAYS, ("C7", "C0", "C3"), ("", "o", "x"), strict=True):
-            means = [found[kind, share, way].mean(axis=0) for share in shares]
-            for row in (0, 1):
-                values = [mean[row] for mean in means]
-                axes[row][column].plot(shares, values, marker=mark, color=colour, label=way, linewidth=1.5)
+            for kind, style in styles.items():
+                means = [found[kind, what, share, way].mean(axis=0) for share in shares]
+                label = f"{way}, {kind}"
+                for row in (0, 1):
+                    values = [mean[row] for mean in means]
+                    axes[row][column].plot(shares, values, style, marker=mark, color=colour, label=label, linewidth=1.3)
         for row in (0, 1):
             axes[row][column].set_xscale("log")
             axes[row][column].set_xticks(shares, [f"{share:.0%}" for share in shares])
             axes[row][column].minorticks_off()
             axes[row][column].grid(alpha=0.3)
         axes[0][column].set_yscale("log")
-        axes[0][column].set_title(kind, fontsize=10)
+        axes[0][column].set_title(what, fontsize=9)
         axes[1][column].set_ylim(0, 1.02)
         axes[1][column].axhline(0.95, color="k", linewidth=0.8, linestyle=":")
         axes[1][column].set_xlabel("share kept")
     axes[0][0].set_ylabel("direction error")
     axes[1][0].set_ylabel("coverage of 95% intervals")
-    axes[0][0].legend(frameon=False, fontsize=9)
+    axes[0][0].legend(frameon=False, fontsize=6)
     figure.savefig(path, dpi=130)
 
 
@@ -234,8 +289,8 @@ def groups_of_three(seed: int) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=30)
-    parser.add_argument("--followed", type=int, default=5, help="logs of each learner that is followed; 0 for none")
+    parser.add_argument("--seeds", type=int, default=30, help="logs of every kind; 0 for none")
+    parser.add_argument("--followed", type=int, default=12, help="logs of each learner that is followed; 0 for none")
     parser.add_argument("--page", type=Path, help="page that takes the table, between its marks")
     parser.add_argument("--catalogue", action="store_true", help="a large catalogue and groups of three only")
     given = parser.parse_args()
@@ -252,8 +307,8 @@ def main() -> None:
     with warnings.catch_warnings():
         # What is said of fits that ignore what is missing is what the table is about.
         warnings.simplefilter("ignore")
-        found = measure(given.seeds)
-        tables = {"table": table(found)}
+        found = measure(given.seeds) if given.seeds else {}
+        tables = {"table": table(found)} if found else {}
         if given.followed:
             tables["followed"] = followed_table(given.followed)
     print(*tables.values(), sep="\n\n")
@@ -263,7 +318,8 @@ def main() -> None:
             marks = re.compile(rf"(?<=<!-- {mark} -->\n).*?(?=<!-- end of {mark} -->)", re.DOTALL)
             text = marks.sub(lambda _, lines=lines: lines + "\n", text)
         write_text(given.page, text)
-        draw(found, given.page.with_suffix(".png"))
+        if found:
+            draw(found, given.page.with_suffix(".png"))
 
 
 if __name__ == "__main__":

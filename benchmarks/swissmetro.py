@@ -1,6 +1,6 @@
 """Score models on Swissmetro, a survey of travellers' choices: GMPCA on persons that no model has seen.
 
-    python benchmarks/swissmetro.py [--splits 20]
+    python benchmarks/swissmetro.py [--splits 20] [--first 0]
 
 The data are in the distribution of biogeme, which is downloaded with pip and only unpacked. Trips of purpose 1 or 3
 with a known choice: 6,768 rounds of 752 persons. Persons are split, never rows: 30% of them are test. GMPCA is the
@@ -118,6 +118,7 @@ def lightgbm_multiclass(data: dict[str, np.ndarray], train: np.ndarray, test: np
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first split")
     parser.add_argument("--data", type=Path, default=Path("build/swissmetro"))
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -136,7 +137,7 @@ def main() -> None:
     found: dict[str, list[float]] = {name: [] for name in (*models, "LightGBM, three classes")}
     seconds = dict.fromkeys(found, 0.0)
     everyone = np.unique(persons)
-    for split in range(wanted.splits):
+    for split in range(wanted.first, wanted.first + wanted.splits):
         test_persons = np.random.default_rng(split).permutation(everyone)[: round(0.3 * len(everyone))]
         test = np.isin(persons, test_persons)
         for name, (log, score) in models.items():

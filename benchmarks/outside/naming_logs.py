@@ -53,12 +53,24 @@ def offers(shape: Shape, seed: int) -> tuple[Array, Array]:
     return X, theta / np.linalg.norm(theta)
 
 
-def play(X: Array, worth: Array, family: str, seed: int, batch: int = 1, memory: float = 1.0) -> NDArray[np.int64]:
-    """Picks of a ridge learner, with updates every `batch` rounds and old rounds discounted by `memory` a round."""
+def play(
+    X: Array,
+    worth: Array,
+    family: str,
+    seed: int,
+    batch: int = 1,
+    memory: float = 1.0,
+    window: int = 0,
+    rate: float = 0.0,
+) -> NDArray[np.int64]:
+    """Picks of a ridge learner, with updates every `batch` rounds and old rounds discounted by `memory` a round.
+
+    With a `window` only so many of the last rounds count. With a `rate` the estimate makes gradient steps instead.
+    """
     n_rounds, _, d = X.shape
     source = np.random.default_rng(seed)
     V, total, chosen = np.eye(d), np.zeros(d), np.empty(n_rounds, dtype=np.int64)
-    inverse = np.eye(d)
+    inverse, known_rounds = np.eye(d), list[tuple[Array, float]]()
     for t in range(n_rounds):
         if t % batch == 0:
             known, mean = inverse.copy(), inverse @ total
@@ -75,8 +87,20 @@ def play(X: Array, worth: Array, family: str, seed: int, batch: int = 1, memory:
         best = np.flatnonzero(scores >= scores.max())
         pick = chosen[t] = source.integers(len(scores)) if random else source.choice(best)
         x = X[t, pick]
-        total = memory * total + x * (worth[t, pick] + NOISE * source.standard_normal())
-        if memory < 1.0:
+        reward = worth[t, pick] + NOISE * source.standard_normal()
+        total = memory * total + x * reward
+        if rate:
+            total += (rate * (reward - x @ mean) - reward) * x
+            continue
+        if window:
+            known_rounds.append((x, reward))
+            V += np.outer(x, x)
+            if len(known_rounds) > window:
+                old, worth_then = known_rounds.pop(0)
+                V -= np.outer(old, old)
+                total -= old * worth_then
+            inverse = np.linalg.inv(V)
+        elif memory < 1.0:
             V = memory * V + (1.0 - memory) * np.eye(d) + np.outer(x, x)
             inverse = np.linalg.inv(V)
         else:
@@ -111,9 +135,16 @@ def unknown_log(kind: str, shape: Shape, seed: int) -> BanditLog:
         noisy = worth + NOISE * source.standard_normal((len(X), 1))
         return BanditLog.from_dense(X, play_network(X, noisy, X[:1], seed)[0])
     if family == "fixed":
-        return BanditLog.from_dense(X, np.argmax(worth / NOISE + source.gumbel(size=worth.shape), axis=1))
+        best = np.argmax(worth + (NOISE * source.gumbel(size=worth.shape) if twist == "softmax" else 0.0), axis=1)
+        random = (twist == "epsilon") & (source.random(len(X)) < 0.1)
+        return BanditLog.from_dense(X, np.where(random, source.integers(X.shape[1], size=len(X)), best))
     if twist == "forgets":
         return BanditLog.from_dense(X, play(X, worth, family, seed, memory=0.998))
+    if twist == "window":
+        return BanditLog.from_dense(X, play(X, worth, family, seed, window=500))
+    if twist == "by gradient":
+        length = float(np.square(X).sum(axis=2).mean())
+        return BanditLog.from_dense(X, play(X, worth, family, seed, rate=0.05 / length))
     chosen = play(X, worth, family, seed)
     if twist == "unlogged":
         return BanditLog.from_dense(np.delete(X, int(np.argmax(np.abs(theta))), axis=2), chosen)
@@ -135,11 +166,14 @@ TWISTED = (
 """Learners of a family that the log does not show from their first round on, or that update in batches."""
 UNKNOWN = (
     "network",
-    "fixed",
+    "fixed softmax",
+    "fixed epsilon",
     *(f"{family} unlogged" for family in KNOWN),
     *(f"{family} {rule}" for family in ("UCB", "TS") for rule in ("pinned", "fallback")),
     "UCB and TS",
     "Lapse and UCB",
     *(f"{family} forgets" for family in ("UCB", "TS", "Lapse")),
+    *(f"{family} window" for family in ("UCB", "TS", "Lapse")),
+    *(f"{family} by gradient" for family in ("Lapse", "Softmax")),
 )
 """Kinds of learners without a name."""

@@ -53,6 +53,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 def test_the_work_takes_as_many_matrices_as_are_counted(tmp_path):
     # Buffers of further threads are the libraries', and two that wait for each other on a busy machine take long.
     alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}

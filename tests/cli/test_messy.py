@@ -111,7 +111,7 @@ def test_gaps_of_all_columns_are_told_at_once(refused, csv):
     line = refused("fit", path)
     assert "missing values in 'price' (2 rows), 'colour' (1 row), 'x' (1 row), first in row 2 (" in line
     assert line.endswith(
-        "fill them in, a category with a level such as 'none', leave the round out, "
+        "fill them in, a category with a level such as 'none', leave the round out (--missing leave-out), "
         "or name the other columns with --feature\n"
     )
     assert "column 'chosen', row 2" in refused("fit", csv("round,chosen,colour", "1,1,", "1,,red", "2,1,blue"))

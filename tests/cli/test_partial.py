@@ -64,15 +64,60 @@ def test_convert_keeps_it(run, path, tmp_path):
     assert "picks known to a set in 250 of 250 rounds" in ran.out
 
 
-@pytest.mark.parametrize("command", ["diagnose", "track", "report"])
-def test_other_commands_take_sets_and_say_so(run, path, tmp_path, command):
-    out = ["--out", tmp_path / "page.html"] if command == "report" else []
-    ran = run(command, path, *OPTIONS, *out)
+@pytest.mark.parametrize("command", ["diagnose", "track", "report", "propensities"])
+def test_other_commands_take_sets_and_say_so(run, table, tmp_path, command):
+    short = tmp_path / "log.csv"
+    pa.csv.write_csv(table.slice(0, 60 * K), short)
+    out = {"report": ["--out", tmp_path / "page.html"], "propensities": ["--out", tmp_path / "log.parquet"]}
+    more = ["--observer", "suffix"] if command == "propensities" else []
+    ran = run(command, short, *OPTIONS, *out.get(command, []), *more)
     assert ran.code == 0, ran.err
-    assert "picks known to a set in 250 of 250 rounds" in ran.out
+    assert "picks known to a set in 60 of 60 rounds" in ran.out
 
 
-def test_a_memory_limit_is_refused_in_one_line(run, path):
-    ran = run("fit", path, *OPTIONS, "--memory-limit", "16GB")
+def test_a_log_that_is_not_in_memory_is_fitted_alike(run, path):
+    whole, scanned = (
+        json.loads(run("fit", path, *OPTIONS, "--burn-in", "naive", "--json", *more).out)
+        for more in ((), ("--memory-limit", "16GB"))
+    )
+    assert any("picks known to a set in 250 of 250 rounds" in line for line in scanned["assumed"])
+    for one, other in zip(whole["coefficients"], scanned["coefficients"], strict=True):
+        assert one["estimate"] == pytest.approx(other["estimate"], abs=1e-6)
+        assert one["standard_error"] == pytest.approx(other["standard_error"], rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def gappy(table, tmp_path_factory):
+    """Every third round is lost, and some cells are empty."""
+    path = tmp_path_factory.mktemp("gappy") / "log.csv"
+    page = np.array([one["picked_page"] for one in table.select(["picked_page"]).to_pylist()])
+    own = np.array(table["page"].to_pylist())
+    first = np.zeros(N * K, dtype=int)
+    first[[t * K + int(np.argmax(own[t * K : t * K + K] == page[t * K])) for t in range(N)]] = 1
+    price = table["price"].to_pylist()
+    price[7], price[8], price[100] = None, None, None
+    kept = pa.table({"round": table["round"], "chosen": first, "price": price, "speed": table["speed"]})
+    pa.csv.write_csv(kept.filter(pa.array(np.asarray(table["round"]) % 3 != 2)), path)
+    return path
+
+
+def test_missing_cells_are_refused_with_the_way_out_or_left_out_and_counted(run, gappy):
+    ran = run("fit", gappy)
     assert ran.code == 2
-    assert "known only in part, which needs the log in memory" in ran.err
+    assert "is missing, one of 3 such rows" in ran.err
+    assert "(--missing leave-out)" in ran.err
+    ran = run("fit", gappy, "--missing", "leave-out", "--burn-in", "naive")
+    assert ran.code == 0, ran.err
+    assert "2 rounds of 167 (12 rows) miss a feature and are left out" in ran.out
+    assert "165 rounds" in ran.out
+
+
+def test_lost_rounds_are_counted(run, gappy, tmp_path):
+    ran = run("track", gappy, "--missing", "leave-out", "--gaps", "ids")
+    assert ran.code == 0, ran.err
+    assert "gaps by ids: 85 rounds of 250 were lost" in ran.out
+    assert "leave --state out" in run("track", gappy, "--gaps", "ids", "--state", tmp_path / "state.json").err
+    assert (
+        "--gaps times needs a time of each round"
+        in run("track", gappy, "--missing", "leave-out", "--gaps", "times").err
+    )

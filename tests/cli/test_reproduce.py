@@ -6,13 +6,17 @@ import pytest
 
 from onlooker.experiments.tables import read_csv
 
+QUICK = ("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
+    """Where the first test that needs it puts the quick grid's one figure."""
     return tmp_path_factory.mktemp("paper") / "out"
 
 
-def test_everything_is_written(run, folder):
+def test_everything_is_written(run, tmp_path):
+    folder = tmp_path / "out"
     ran = run("reproduce", "--quick", "--seeds", 2, "--out", folder)
     assert ran.code == 0, ran.err
     names = {path.name for path in folder.iterdir()}
@@ -27,23 +31,23 @@ def test_everything_is_written(run, folder):
     assert "index.html" in ran.out
 
 
+def test_one_figure_needs_its_cells_only(run, folder):
+    ran = run(*QUICK, folder)
+    assert ran.code == 0, ran.err
+    assert all(path.name.startswith("diagnostics-") for path in (folder / "cells").iterdir())
+
+
 def test_a_second_run_redoes_nothing_and_changes_no_byte(run, folder):
     if not folder.exists():
-        run("reproduce", "--quick", "--seeds", 2, "--out", folder)
+        run(*QUICK, folder)
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "run.lock"]
     before = {path: path.read_bytes() for path in files}
     cells = {path: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
-    (folder / "results.csv").unlink()
-    ran = run("reproduce", "--quick", "--seeds", 2, "--out", folder, "--json")
+    (folder / "diagnostics.csv").unlink()
+    ran = run(*QUICK, folder, "--json")
     assert json.loads(ran.out)["claims"]
     assert {path: path.read_bytes() for path in files} == before
     assert all(path.stat().st_mtime_ns == when for path, when in cells.items())
-
-
-def test_one_figure_needs_its_cells_only(run, tmp_path):
-    ran = run("reproduce", "--quick", "--seeds", 2, "--figure", "appendixA", "--out", tmp_path / "out")
-    assert ran.code == 0, ran.err
-    assert all(path.name.startswith("diagnostics-") for path in (tmp_path / "out" / "cells").iterdir())
 
 
 def test_dry_run_writes_nothing(run, tmp_path):
@@ -54,11 +58,12 @@ def test_dry_run_writes_nothing(run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_bad_input(refused, run, tmp_path):
-    assert "--figure figure9" in refused("reproduce", "--figure", "figure9", "--out", tmp_path / "out")
-    run("reproduce", "--quick", "--seeds", 1, "--figure", "appendixA", "--out", tmp_path / "out")
-    line = refused("reproduce", "--seeds", 1, "--figure", "appendixA", "--out", tmp_path / "out")
-    assert str(tmp_path / "out") in line
+def test_bad_input(refused, run, folder):
+    assert "--figure figure9" in refused("reproduce", "--figure", "figure9", "--out", folder)
+    if not folder.exists():
+        run(*QUICK, folder)
+    line = refused("reproduce", "--seeds", 1, "--figure", "appendixA", "--out", folder)
+    assert str(folder) in line
 
 
 def test_tracking_beside_the_papers_observers(refused, run, tmp_path):

@@ -42,11 +42,9 @@ def test_a_report_has_curves_beside_the_linear_loss(run, path, tmp_path):
     assert "--score additive" in page
 
 
-def test_what_has_no_other_score_is_said(run, path, tmp_path):
-    ran = run("fit", path, "--score", "additive", "--by", "angle")
-    assert ran.code
-    assert "--score" in ran.err
+def test_what_cannot_be_followed_is_said(run, path, tmp_path):
     out = tmp_path / "with.csv"
-    ran = run("propensities", path, "--score", "additive", "--observer", "tracking", "--out", out)
-    assert ran.code
-    assert "--score" in ran.err
+    ran = run("propensities", path, "--score", "neural", "--observer", "tracking", "--out", out)
+    assert ran.code == 2
+    assert "linear in a basis" in ran.err
+    assert not out.exists()

@@ -86,6 +86,7 @@ def test_committing_is_settling(explore):
     assert f"round {found.settled.round:,}" in found.sentence
 
 
+@pytest.mark.slow
 def test_a_sampler_cut_short_is_still_exploring():
     found = diagnose(played(LinTS(), 1500, d=50, n_arms=200))
     assert found.verdict == "moving"

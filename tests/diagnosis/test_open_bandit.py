@@ -19,6 +19,7 @@ def test_picks_at_random(data_folder):
     assert found.rank == 17
 
 
+@pytest.mark.slow
 def test_a_sampler_that_goes_on_learning(data_folder):
     folder = data_folder / "obd" / "bts" / "women"
     found = diagnose(read_log(folder))

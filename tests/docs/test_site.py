@@ -13,6 +13,8 @@ import pytest
 import onlooker
 from onlooker.cli import commands
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 
 

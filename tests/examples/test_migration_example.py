@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "migration.py"
 
 
+@pytest.mark.slow
 def test_the_new_system_shows_what_the_old_one_would(tmp_path):
     done = subprocess.run([sys.executable, EXAMPLE, tmp_path], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

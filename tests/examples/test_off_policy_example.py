@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "off_policy.py"
 
 
+@pytest.mark.slow
 def test_recovered_propensities_do_as_well_as_true_ones():
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

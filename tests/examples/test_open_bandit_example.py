@@ -25,6 +25,7 @@ def run(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_it_tells_the_uniform_policy_from_the_learner(data_folder, run):
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, check=False)
     out = done.stdout

@@ -18,6 +18,7 @@ PATH = Path(__file__).parents[2] / "scripts" / "kill_track.py"
 SCRIPT = runpy.run_path(str(PATH), run_name="kill_track")
 
 
+@pytest.mark.slow
 def test_kills_lose_no_round_and_double_none():
     # In a process without threads, which forks.
     ran = subprocess.run(

@@ -205,6 +205,7 @@ def test_a_log_larger_than_the_machine_is_not_begun(tmp_path, monkeypatch, colum
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
     assert read_log(tmp_path / "log.parquet").n_rounds
     monkeypatch.setattr(os, "sysconf", lambda _: 8)
+    monkeypatch.setattr("onlooker.base.memory_limit.LITTLE", 0)
     refused(tmp_path / "log.parquet", r"would take 0.0 GB, but this machine has 0.0 GB")
 
 

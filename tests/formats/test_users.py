@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from onlooker import InputError, SuffixImitation, read_log, read_logs, scan_log
+from onlooker import BanditLog, InputError, SuffixImitation, read_log, read_logs, scan_log
 
 ROUNDS, USERS = 400, 40
 LOG = {"offered": "offered", "arm": "bought"}
@@ -71,6 +72,24 @@ def test_tables_in_memory_and_other_types_of_ids(tables: Path) -> None:
     pq.write_table(users, tables / "users.parquet")
     again = read_log(log, users=tables / "users.parquet", user="who", context=["age"], arm="arm")
     assert np.array_equal(again.features.toarray(), found.features.toarray())
+    for given, known in ((log, users), (log.to_pandas(), users.to_pandas()), (log, users.to_pandas())):
+        framed = BanditLog.from_frame(given, users=known, user="who", context=["age"], arm="arm")
+        assert np.array_equal(framed.features.toarray(), found.features.toarray())
+
+
+def test_frames_are_the_same_as_files(tables: Path) -> None:
+    orders, items, users = (pa_csv.read_csv(tables / f"{name}.csv") for name in ("orders", "items", "users"))
+    framed = BanditLog.from_frame(orders, items=items, users=users, **LOG)
+    read = read_log(tables / "orders.csv", items=tables / "items.csv", users=tables / "users.csv", **LOG)
+    assert (framed.feature_names, framed.categories) == (read.feature_names, read.categories)
+    assert np.array_equal(framed.features.toarray(), read.features.toarray())
+    assert np.array_equal(framed.chosen, read.chosen)
+    by_shop = BanditLog.from_frame(orders, users=users, by="shop", context=["age"], **LOG)
+    assert [log.n_rounds for log in by_shop.values()] == [200, 200]
+    with pytest.raises(InputError, match="pass the table of them as `users`"):
+        BanditLog.from_frame(orders, user="user", context=["shop"], **LOG)
+    with pytest.raises(InputError, match="who is not known: add them"):
+        BanditLog.from_frame(orders, users=users.slice(0, 5), context=["age"], **LOG)
 
 
 def test_many_learners(tables: Path) -> None:

@@ -346,3 +346,45 @@ def test_a_diagnosis_speaks_of_the_rounds_of_the_whole_log():
     assert [b.own for b in found.bins] == [b.own for b in thinned.bins]
     assert (found.verdict, found.tests) == (thinned.verdict, thinned.tests)
     assert diagnose(cut(log, np.random.default_rng(3), 12)) == diagnose(log)
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.CoarseSetsWarning")
+@pytest.mark.parametrize("kind", ["sets", "sample", "both"])
+def test_what_is_known_in_part_is_fitted_in_parts_as_in_one_piece(kind):
+    """With a sample of all rounds, and where all of them do not fit."""
+    rng = np.random.default_rng(1)
+    log = random_log(1, rounds=600)
+    known = {}
+    if kind != "sample":
+        known["possible"] = rng.random(len(log.features)) < 0.3
+        known["possible"][log.chosen_rows] = True
+    if kind != "sets":
+        known["offer_probability"] = rng.uniform(0.2, 1.0, len(log.features))
+    log = BanditLog(log.features, log.offsets, None if "possible" in known else log.chosen, **known)
+    parts = cut(log, rng, 5)
+    expected = SuffixImitation(burn_in=100).fit(log).theta_
+    np.testing.assert_allclose(SuffixImitation(burn_in=100).fit(parts).theta_, expected, atol=1e-6)
+    seen = summarise_parts(parts, n_bytes=6000)
+    assert seen.stride > 1
+    objective, direct = (
+        PartedObjective(parts, start=100, l2=1e-4, summary=seen),
+        SoftmaxObjective(log.suffix(100), l2=1e-4),
+    )
+    for name in ("sets", "n_rounds", "n_vague", "n_one_arm"):
+        assert getattr(objective, name) == getattr(direct, name)
+    assert objective.null_loss == pytest.approx(direct.null_loss)
+    np.testing.assert_allclose(minimise(objective).theta, expected, atol=1e-5)
+
+
+def test_a_sample_keeps_what_is_known_in_part():
+    log = random_log(2, rounds=64)
+    marks = np.random.default_rng(0).random(len(log.features)) < 0.5
+    marks[log.chosen_rows] = True
+    log = BanditLog(log.features, log.offsets, None, possible=marks)
+    seen = summarise_parts(cut(log, np.random.default_rng(0), 4), n_bytes=1500)
+    expected = log[:: seen.stride]
+    np.testing.assert_array_equal(seen.sample.possible, expected.possible)
+    np.testing.assert_array_equal(seen.sample.features, expected.features)
+    with pytest.raises(InputError, match="needs the log in memory"):
+        burn_in_sweep(cut(log, np.random.default_rng(0), 4), [0.5])
+    assert diagnose(ListParts([log])).n_rounds == 64

@@ -49,13 +49,45 @@ def test_draws_have_the_spread_and_the_correlations_of_what_is_missing() -> None
     assert drawn[picked, 0].mean() == pytest.approx(true[picked, 0].mean(), abs=0.1)
 
 
+def test_draws_keep_to_what_the_other_features_allow() -> None:
+    """Rows of norm 1 stay so, and a feature of two values gets no third."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 4))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    both = np.column_stack([rows, (rows[:, 0] + 0.3 * rng.normal(size=3000) > 0.2).astype(float)])
+    gone = rng.random(3000) < 0.4
+    for place in (1, 4):
+        hidden = both.copy()
+        hidden[gone, place] = np.nan
+        (found,) = draw_missing(hidden, np.arange(601) * 5, rng.integers(5, size=600), n=1)
+        drawn = np.asarray(found.features)[gone]
+        if place == 1:
+            assert np.mean(np.abs(np.linalg.norm(drawn[:, :4], axis=1) - 1.0) < 0.05) > 0.95
+        else:
+            assert set(drawn[:, 4].tolist()) == {0.0, 1.0}
+            assert np.corrcoef(drawn[:, 0], drawn[:, 4])[0, 1] > 0.5
+
+
+def test_values_that_picks_miss_more_or_less_often_are_allowed_for() -> None:
+    errors = []
+    for seed in range(4):
+        log = _log(seed, n=500)
+        features, picked = np.array(log.features), np.zeros(len(log.features), dtype=bool)
+        picked[log.chosen_rows] = True
+        gone = np.random.default_rng(seed).random(len(features)) < np.where(picked, 0.1, 0.6)
+        features[gone, 0] = np.nan
+        draws = draw_missing(features, log.offsets, log.chosen, n=4, seed=seed)
+        errors.append(fit_draws(SuffixImitation(burn_in="naive", l2=0.0), draws).theta_ - THETA)
+    np.testing.assert_allclose(np.mean(errors, axis=0), 0.0, atol=0.1)
+
+
 def test_intervals_of_combined_draws_cover() -> None:
     """Values are missing more often where other features are large: at random, given these."""
     inside, errors, wider = [], [], []
-    for seed in range(16):
-        log = _log(seed)
+    for seed in range(8):
+        log = _log(seed, n=300)
         masked = Mask(hide={0: 0.2, 2: 0.1})(log, seed)
-        found = fit_draws(SuffixImitation(burn_in="naive", l2=0.0), masked.draws(5, seed=seed))
+        found = fit_draws(SuffixImitation(burn_in="naive", l2=0.0), masked.draws(6, seed=seed))
         full = SuffixImitation(burn_in="naive", l2=0.0).fit(log)
         inside.append(np.abs(found.theta_ - THETA) < 1.96 * np.sqrt(np.diag(found.covariance_)))
         errors.append([np.linalg.norm(one.theta_ - THETA) for one in (found, full)])

@@ -53,7 +53,7 @@ STAGES = {
     "fit, auto": lambda log: learned(SuffixImitation(burn_in="auto", covariance="model").fit(log)),
     "fit, 0-1 loss": lambda log: learned(SuffixImitation(burn_in="naive", loss="zero_one").fit(few_features(log))),
     "sweep": lambda log: bits(burn_in_sweep(log).thetas),
-    "tracking": lambda log: bits(TrackingObserver().fit(log[:2500]).theta_),
+    "tracking": lambda log: bits(TrackingObserver().fit(log[:1200]).theta_),
     "diagnosis": lambda log: repr(diagnose(log[:3000]).to_dict()),
 }
 
@@ -91,12 +91,13 @@ def test_threads_in_simulation_and_comparison(monkeypatch):
     found = []
     for threads in ("1", "2"):
         monkeypatch.setenv("ONLOOKER_THREADS", threads)
-        log = simulate(Environment(8, 40, seed=3), LinTS(), 3000, seed=3).log
+        log = simulate(Environment(8, 40, seed=3), LinTS(), 1500, seed=3).log
         rows = [{**asdict(row), "seconds": None} for row in compare(log).rows]
         found.append((bits(log.features), bits(log.chosen), rows))
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_workers_of_a_reproduction(tmp_path):
     """Its cells of both kinds; tables, claims and figures follow from them in one process."""
     learners = {"LinUCB": LinUCB(), "LinTS": LinTS()}

@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from observers.test_contract import OBSERVERS, ready
-from onlooker import BanditLog, DynamicImitation, InputError, TrackingObserver, diagnose
+from onlooker import BanditLog, DynamicImitation, InputError, SuffixImitation, TrackingObserver, diagnose
 from onlooker.logs import layouts
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
@@ -146,3 +146,35 @@ def test_tracking_has_intervals_for_weights_of_each_arm():
     assert np.allclose(observer.theta_.reshape(4, 3).sum(axis=0), 0.0, atol=1e-9)
     cosine = observer.theta_ @ (weights - weights.mean(axis=0)).ravel()
     assert cosine > 0.95 * np.linalg.norm(observer.theta_) * np.linalg.norm(weights - weights.mean(axis=0))
+
+
+@pytest.mark.parametrize("kind", [SuffixImitation, DynamicImitation, TrackingObserver], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("some_offered", [False, True])
+def test_answers_do_not_depend_on_the_order_of_arms(kind, some_offered):
+    rng, order = np.random.default_rng(5), np.array([2, 0, 3, 1])
+    contexts = rng.normal(size=(200, 3))
+    offered = (rng.random((200, 4)) < 0.7) | (not some_offered)
+    offered[:, :2] |= ~offered.any(axis=1, keepdims=True)
+    scores = contexts @ rng.normal(size=(3, 4)) + rng.gumbel(size=(200, 4))
+    picks = np.where(offered, scores, -np.inf).argmax(axis=1)
+    # The third arm of one log is the first of the other, and so on: with other names too.
+    one = BanditLog.from_contexts(contexts, picks, arms=range(4), offered=offered)
+    other = BanditLog.from_contexts(contexts, np.argsort(order)[picks], arms=range(4), offered=offered[:, order])
+    found, turned = kind().fit(one), kind().fit(other)
+    np.testing.assert_allclose(turned.theta_.reshape(4, 3), found.theta_.reshape(4, 3)[order], rtol=1e-6, atol=1e-9)
+    errors, again = (np.sqrt(np.diag(fit.covariance_)).reshape(4, 3) for fit in (found, turned))
+    np.testing.assert_allclose(again, errors[order], rtol=1e-6)
+    given, again = (fit.propensities(log)[log.chosen_rows] for fit, log in ((found, one), (turned, other)))
+    np.testing.assert_allclose(again, given, atol=1e-4)
+
+
+def test_a_diagnosis_does_not_depend_on_the_order_of_arms():
+    rng, order = np.random.default_rng(6), np.array([2, 0, 3, 1])
+    contexts = rng.normal(size=(500, 3))
+    picks = (contexts @ rng.normal(size=(3, 4)) + rng.gumbel(size=(500, 4))).argmax(axis=1)
+    one, other = (
+        diagnose(BanditLog.from_contexts(contexts, chosen, arms=range(4)))
+        for chosen in (picks, np.argsort(order)[picks])
+    )
+    assert one.sentence == other.sentence
+    assert one.exploration.low == pytest.approx(other.exploration.low, abs=1e-9)

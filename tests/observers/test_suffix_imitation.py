@@ -11,7 +11,7 @@ from onlooker.base.errors import InputError
 from onlooker.cli.fit import fit
 from onlooker.evaluation.metrics import direction_error
 from onlooker.imitation.burn_in import HeldOut
-from onlooker.imitation.scores.choice import as_score
+from onlooker.imitation.score_models import as_score
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
 from onlooker.simulation.environment import Environment
@@ -22,7 +22,7 @@ from onlooker.simulation.play import simulate
 @pytest.mark.parametrize(
     ("learner", "levels"),
     [
-        pytest.param(LinUCB(), (0.052, 0.076, 0.060), id="LinUCB"),
+        pytest.param(LinUCB(), (0.052, 0.076, 0.060), id="LinUCB", marks=pytest.mark.slow),
         pytest.param(LinTS(), (0.048, 0.075, 0.069), id="LinTS", marks=pytest.mark.slow),
     ],
 )

@@ -39,7 +39,7 @@ from onlooker.base.errors import (
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
 
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 LEARNERS = {"UCB": LinUCB(), "TS": LinTS(), "Lapse": EpsilonGreedy(0.05), "Softmax": Boltzmann(0.05)}
 CONSTANTS = {"UCB": 1.0, "TS": 10.0, "Lapse": 0.05, "Softmax": 0.5}
 """The learners' own, in units of the reward noise of 0.1."""

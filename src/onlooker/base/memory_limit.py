@@ -51,6 +51,9 @@ ROUNDS = 20_000_000
 HELD = 4
 """Rounds in memory take so many times their features while they are worked on, themselves included."""
 
+LITTLE = 1_000_000
+"""Bytes that are taken without a look at the machine's memory, which would take longer."""
+
 _UNITS = {"": 1, "b": 1} | {
     f"{letter}{kind}": base**power
     for power, letter in enumerate("kmgt", 1)
@@ -170,7 +173,10 @@ def check_memory(needed: int) -> None:
 
     Without a limit the machine's memory is one.
     """
-    limit, taken = limit_in_force(), resident() or 0
+    limit = limit_in_force()
+    if limit is None and needed < LITTLE:
+        return
+    taken = resident() or 0
     if limit is not None:
         if taken + needed > limit:
             left = f"leaves {_words(max(0, limit - taken))}"

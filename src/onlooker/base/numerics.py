@@ -1,11 +1,11 @@
-"""Small pieces of numerics: flat directions and inverses, a line search, p-values."""
+"""Small pieces of numerics: flat directions and inverses, a line search, p-values, arrays of Arrow columns."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,3 +287,28 @@ def normal_reach(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
+
+
+def arrow_values(column: Any) -> NDArray[Any]:
+    """Values of an Arrow array, chunked or not: a view where it holds plain numbers in one piece.
+
+    Arrow's own conversion imports pandas wherever that is installed, which takes longer than reading a short log.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> arrow_values(pa.chunked_array([[1, 2], [3]])), arrow_values(pa.array([True, False]))
+    (array([1, 2, 3]), array([ True, False]))
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if column.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        return np.asarray(whole.to_numpy(zero_copy_only=False))
+    if pa.types.is_boolean(kind):
+        return arrow_values(column.cast(pa.uint8())).astype(np.bool_)
+    pieces = [np.from_dlpack(piece) for piece in getattr(column, "chunks", [column]) if len(piece)]
+    if not pieces:
+        return np.empty(0, dtype=kind.to_pandas_dtype())
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import chain, islice
 from typing import TypeVar, cast
 
@@ -54,8 +55,30 @@ _END = object()
 Result = TypeVar("Result")
 
 
+_alone: ContextVar[bool] = ContextVar("_alone", default=False)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Use one thread within: for work that is done in less time than threads take to start.
+
+    Examples
+    --------
+    >>> with one_thread():
+    ...     n_threads()
+    1
+    """
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
+
+
 def n_threads() -> int:
     """Threads to use: `ONLOOKER_THREADS` where it is set, else the cores that this process may run on."""
+    if _alone.get():
+        return 1
     setting = os.environ.get("ONLOOKER_THREADS", "")
     if setting:
         if not setting.isdecimal() or int(setting) < 1:

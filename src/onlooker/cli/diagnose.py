@@ -36,6 +36,7 @@ IN_WORDS = 12
     help="Number of equal parts of the log to compare.",
 )
 @click.option("--level", default=0.95, show_default=True, type=LEVEL, help="Nominal coverage of the intervals.")
+@options.score
 @groups.by
 @groups.workers
 @click.option(
@@ -53,6 +54,7 @@ def diagnose(
     log: str,
     bins: int,
     level: float,
+    score: str,
     by: str | None,
     workers: int | None,
     alerts: tuple[str, ...],
@@ -71,7 +73,7 @@ def diagnose(
 
     check_alerts(alerts)
     failed: dict[str, str] = {}
-    work = partial(diagnosis.diagnose, bins=bins, level=level)
+    work = partial(diagnosis.diagnose, bins=bins, level=level, score=score)
     if by is None:
         opened = open_log(log, columns) if memory_limit is None else open_scan(log, columns, memory_limit)
         with progress_bar("diagnosing"):

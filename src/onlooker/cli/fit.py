@@ -90,8 +90,8 @@ def fit(
         seed=seed,
         score=score,
     )
-    if by is not None and score != "linear":
-        raise InputError("--score: is for one learner at a time, leave out --by or use --score linear")
+    if pool and score != "linear":
+        raise InputError("--score: weights are pooled of linear scores only, leave out --pool or use --score linear")
     if by is not None:
         groups.refuse(by, memory_limit=memory_limit, engine=engine)
         _fit_groups(log, by, observer, columns, level=level, pool=pool, workers=workers, out=out, as_json=as_json)

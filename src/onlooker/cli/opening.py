@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, MissingValuesWarning, OnlookerWarning
 from onlooker.cli.console import say
 from onlooker.cli.options import ALL_PRODUCTS, LogName, check_engine
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FLAGS = {"features": "--feature", "categories": "--category"}
 """Options whose flags are not their names."""
-_PARTIAL = ("possible", "picked_group", "offer_probability")
+_PARTIAL = ("possible", "picked_group", "offer_probability", "missing")
 _ROUNDS = ("context", "offered", "items", "users", "user", "slate", "wide", "candidates", *_PARTIAL)
 _COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", *_ROUNDS)
 _OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal", "sql")
@@ -47,6 +47,9 @@ _PASSED = {
     "pass decimal=','": "pass --decimal ,",
     "pass decimal='.'": "pass --decimal .",
     "repeated='follow'": "--repeated follow",
+    "gaps='ids'": "--gaps ids",
+    "gaps='times'": "--gaps times",
+    "missing='leave-out'": "--missing leave-out",
 }
 
 
@@ -163,13 +166,13 @@ def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state:
 
 @contextmanager
 def _left_out() -> Iterator[list[str]]:
-    """Gather what is said about columns that were left out; other warnings go their way."""
+    """Gather what is said about columns and rounds that were left out; other warnings go their way."""
     left_out: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
         yield left_out
     for warning in caught:
-        if issubclass(warning.category, ColumnsLeftOutWarning):
+        if issubclass(warning.category, (ColumnsLeftOutWarning, MissingValuesWarning)):
             left_out.append(in_flags(str(warning.message)))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

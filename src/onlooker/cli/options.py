@@ -237,6 +237,11 @@ def column_options(command: Command) -> Command:
             "--offer-probability", metavar="COLUMN", help="With what a row is kept, where offers are a sample."
         ),
         click.option(
+            "--missing",
+            type=OneOf(["leave-out"]),
+            help="Rounds with a missing feature: leave them out, and say how many; by default they are refused.",
+        ),
+        click.option(
             "--wide", metavar="PATTERN", help="Columns of arms in a row per round, as in 'arm{arm}_{feature}'."
         ),
         click.option("--candidates", metavar="COLUMN", help="Lists of the offered arms, in a row per round."),

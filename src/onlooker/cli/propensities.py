@@ -142,15 +142,13 @@ def _write_groups(
 
 
 def _observer(name: str, score: str) -> Any:
-    """The observer by its name; with a score that is not linear, suffix imitation."""
+    """The observer by its name; `auto` with a score that is not linear is suffix imitation."""
     from onlooker.observers import DynamicImitation, SuffixImitation, TrackingObserver
 
     makers = {"suffix": SuffixImitation, "tracking": TrackingObserver, "dynamic": DynamicImitation}
-    if score != "linear":
-        if name not in {"auto", "suffix"}:
-            raise InputError(f"--score: is of suffix imitation, leave out --observer {name}")
-        return SuffixImitation(score=score)
-    return makers[name]() if name in makers else name
+    if score == "linear":
+        return makers[name]() if name in makers else name
+    return makers.get(name, SuffixImitation)(score=score)
 
 
 def _print(log: str, found: Any, kind: str) -> None:

@@ -57,6 +57,11 @@ _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05
     type=OneOf(["skip", "follow"]),
     help="Rounds that the state has seen before: skip them, or follow them as new ones.",
 )
+@click.option(
+    "--gaps",
+    type=OneOf(["ids", "times"]),
+    help="Rounds are lost where ids skip numbers, or times (--order-by) leave a gap: move on over them.",
+)
 @click.option("--chart", type=FILE, metavar="FILE", help="Plot the estimate over time (.svg or .png).")
 @options.memory_limit
 @options.column_options
@@ -71,6 +76,7 @@ def track(
     workers: int | None,
     state: str | None,
     repeated: str,
+    gaps: str | None,
     chart: str | None,
     memory_limit: str | None,
     as_json: bool,
@@ -86,8 +92,11 @@ def track(
     if by is not None:
         groups.refuse(by, state=state, chart=chart, memory_limit=memory_limit)
         observer, _ = _observer(None, exploration, ridge)
-        _track_groups(log, by, observer, columns, level=level, workers=workers, out=out, as_json=as_json)
+        _track_groups(log, by, observer, columns, level=level, gaps=gaps, workers=workers, out=out, as_json=as_json)
         return
+    if gaps is not None and (state is not None or memory_limit is not None):
+        flag = "--memory-limit" if state is None else "--state"
+        raise InputError(f"--gaps {gaps}: needs the whole log at once, so leave {flag} out")
     with _held(state):
         observer, before = _observer(state, exploration, ridge)
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
@@ -104,7 +113,11 @@ def track(
         with warnings.catch_warnings(), progress_bar("following") as progress:
             # The summary lists them, and what was skipped is said below.
             warnings.simplefilter("ignore", OnlookerWarning)
-            observer.partial_fit(rounds, repeated=repeated, progress=progress)
+            if gaps is None:
+                observer.partial_fit(rounds, repeated=repeated, progress=progress)
+            else:
+                observer.fit(rounds, gaps=gaps, progress=progress)
+                assumed.append(_lost(observer, gaps))
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
         summary = observer.summary(level)
@@ -142,13 +155,14 @@ def _track_groups(
     columns: dict[str, Any],
     *,
     level: float,
+    gaps: str | None,
     workers: int | None,
     out: str | None,
     as_json: bool,
 ) -> None:
     """Follow every learner by itself; one table of what was found."""
     opened = open_logs(log, by, columns)
-    tried = groups.for_each("following", partial(_followed, observer, level), opened.log, workers)
+    tried = groups.for_each("following", partial(_followed, observer, level, gaps), opened.log, workers)
     found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
     failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
     groups.check_some(log, by, found, failed)
@@ -182,11 +196,19 @@ def _track_groups(
         say(f"table of all groups written to {out}")
 
 
-def _followed(observer: TrackingObserver, level: float, log: BanditLog) -> TrackingSummary:
-    found = type(observer)(**observer.get_params(deep=False)).fit(log)
+def _lost(observer: TrackingObserver, gaps: str) -> str:
+    """How many rounds were lost, in words."""
+    return (
+        f"gaps by {gaps}: {counted(observer.n_lost_, 'round')} of {observer.n_rounds_:,} were lost, and the learner is "
+        "taken to have learned there from picks like those nearby"
+    )
+
+
+def _followed(observer: TrackingObserver, level: float, gaps: str | None, log: BanditLog) -> TrackingSummary:
+    found = type(observer)(**observer.get_params(deep=False)).fit(log, gaps=gaps)
     if not found.n_choices_:
         raise InputError("no round offers a choice between two arms or more, there is nothing to follow")
-    return found.summary(level)
+    return found.summary(level, families=False)
 
 
 def _take_new(observer: TrackingObserver, rounds: Encoded) -> None:

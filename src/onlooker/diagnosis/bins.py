@@ -9,7 +9,7 @@ import numpy as np
 
 from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix
-from onlooker.imitation.stretches import Flags, Predicted, cross_predict, imitated
+from onlooker.imitation.stretches import Flags, Predicted, cross_predict_bins
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -65,11 +65,8 @@ def find_diagnostics(
     log: BanditLog, bounds: list[int], rounds: list[int], final: Predicted, level: float
 ) -> Diagnostics:
     """Measure every bin between `bounds`; `rounds` are the same bounds in rounds of the log as it was given."""
-    thetas = [imitated(log[start:stop]) for start, stop in pairwise(bounds)]
-    own = np.concatenate(
-        [cross_predict(log[a:b], 0, theta).hits for (a, b), theta in zip(pairwise(bounds), thetas, strict=True)]
-    )
-    matrix = _agreements(log, np.array(thetas), bounds)
+    thetas, own = cross_predict_bins(log, bounds)
+    matrix = _agreements(log, thetas, bounds)
     np.fill_diagonal(matrix, [own[a:b].mean() for a, b in pairwise(bounds)])
     chance = 1 / log.n_arms
     bins = tuple(
@@ -135,7 +132,9 @@ def _agreements(log: BanditLog, thetas: Matrix, bounds: list[int]) -> Matrix:
     hits = np.zeros((len(thetas), log.n_rounds), dtype=bool)
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        scores = np.ascontiguousarray((part.dense.astype(np.float64, copy=False) @ thetas.T).T)
-        for row, values in zip(hits, scores, strict=True):
-            row[start:stop] = ragged.argmax(values, part.offsets) == part.chosen
-    return np.array([[float(row[a:b].mean()) for a, b in pairwise(bounds)] for row in hits])
+        scores = thetas @ part.dense.astype(np.float64, copy=False).T
+        best = np.repeat(np.maximum.reduceat(scores, part.offsets[:-1], axis=1), part.n_arms, axis=1)
+        # The first of equals is what a policy picks.
+        places = np.where(scores == best, np.arange(scores.shape[1]), scores.shape[1])
+        hits[:, start:stop] = np.minimum.reduceat(places, part.offsets[:-1], axis=1) == part.chosen_rows
+    return np.asarray(np.add.reduceat(hits.astype(np.float64), bounds[:-1], axis=1) / np.diff(bounds))

@@ -8,7 +8,6 @@ import numpy as np
 
 from onlooker.base.defaults import L2
 from onlooker.base.types import Matrix, Vector
-from onlooker.diagnosis.mixture import LEAST_WEIGHT
 from onlooker.diagnosis.movement import (
     GivenUp,
     Pull,
@@ -18,6 +17,7 @@ from onlooker.diagnosis.movement import (
     find_steadiness,
     part_of,
 )
+from onlooker.imitation.mixture import LEAST_WEIGHT
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
 from onlooker.imitation.stretches import FAST

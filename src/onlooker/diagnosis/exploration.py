@@ -12,11 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from onlooker.base.numerics import UNIDENTIFIED, Curvature, normal_reach
+from onlooker.base.numerics import UNIDENTIFIED, inverse, normal_reach
 from onlooker.base.types import Matrix, Vector
 from onlooker.diagnosis.bins import proportion, proportion_of
-from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain
 from onlooker.diagnosis.movement import RIDGE, Pull
+from onlooker.imitation.mixture import LEAST_WEIGHT, explain
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.imitation.stretches import LATE
 from onlooker.logs import ragged
@@ -96,18 +96,25 @@ def _recent(n_rounds: int) -> int:
 
 
 def _doubt(now: BanditLog, pull: Pull, n_rounds: int) -> float:
-    """In how many of the rounds another arm may be the best, as the policy is only estimated."""
-    theta, root = pull.fit.theta, _root(now, pull) / n_rounds**0.5
+    """In how many of the rounds another arm may be the best, as the policy is only estimated.
+
+    Chance is that of the rounds: what each pulls the weights by counts more or less. So neither the order of arms nor
+    that of features matters.
+    """
+    theta, turn = pull.fit.theta, _inverse(now, pull) / (now.n_rounds * n_rounds) ** 0.5
+    residuals = pull.mixture.residuals[-len(now.features) :]
     best = ragged.argmax(now.features @ theta, now.offsets)
-    rng = np.random.default_rng(0)
-    others = (theta + root @ rng.standard_normal(root.shape[1]) for _ in range(DRAWS))
+    noise = np.random.default_rng(0).standard_normal((DRAWS, now.n_rounds))
+    pulls = (now.features.T @ (np.repeat(one, now.n_arms) * residuals) for one in noise)
+    others = (theta + turn @ one for one in pulls)
     return float(np.mean([(ragged.argmax(now.features @ other, now.offsets) != best).mean() for other in others]))
 
 
-def _root(log: BanditLog, pull: Pull) -> Matrix:
+def _inverse(log: BanditLog, pull: Pull) -> Matrix:
+    """Of the mean information of some rounds."""
     weights = np.maximum(pull.mixture.own[-log.n_rounds :], LEAST_WEIGHT)
     information = SoftmaxObjective(log, l2=0.0, weights=weights).evaluate(pull.fit.theta).hessian * weights.mean()
-    return Curvature.of(information + RIDGE * np.diag(np.diag(information)), flat=UNIDENTIFIED).root
+    return inverse(information + RIDGE * np.diag(np.diag(information)), flat=UNIDENTIFIED)
 
 
 def _trend(excess: Vector, level: float) -> Trend:

@@ -12,12 +12,12 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
 from onlooker.diagnosis.change import Change, enough, find_changes
-from onlooker.diagnosis.mixture import other_ways
 from onlooker.diagnosis.movement import LEAST_P as LEAST_GIVEN_UP_P
 from onlooker.diagnosis.movement import MATERIAL_NOW, Pull, Steadiness, find_pull, find_steadiness, part_of
 from onlooker.diagnosis.preference import Preference, find_preference
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
 from onlooker.diagnosis.settling import LEAST_P, Settling, find_settling
+from onlooker.imitation.mixture import other_ways
 from onlooker.imitation.newton import Fit
 from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate
 from onlooker.logs import ragged
@@ -113,7 +113,9 @@ def _repeats(log: BanditLog, fit: Fit, last: Vector) -> float:
     """Compare how often the last position is picked again with how often the final policy would pick it."""
     known = np.flatnonzero(last == 1.0)
     expected = ragged.softmax(log.features @ fit.theta, log.offsets)[known]
-    excess = float(np.isin(known, log.chosen_rows).sum() - expected.sum())
+    picked = np.zeros(len(last), dtype=np.bool_)
+    picked[log.chosen_rows] = True
+    excess = float(picked[known].sum() - expected.sum())
     error = float((expected * (1 - expected)).sum()) ** 0.5
     return excess / float((1 - expected).sum()) if excess > REPEATS_CLEAR * error else 0.0
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from onlooker.base.numerics import UNIDENTIFIED, Curvature
 from onlooker.base.types import Index, Matrix
-from onlooker.diagnosis.mixture import LEAST_WEIGHT, Mixture, explain, fit_policy
+from onlooker.imitation.mixture import LEAST_WEIGHT, Mixture, explain, fit_policy
 from onlooker.imitation.newton import Fit
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog
@@ -87,7 +87,7 @@ def find_pull(log: BanditLog, others: Matrix, near: Fit | None = None) -> Pull:
 
     Examples
     --------
-    >>> from onlooker.diagnosis.mixture import other_ways
+    >>> from onlooker.imitation.mixture import other_ways
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(800, 4, 2))
     >>> log = BanditLog.from_dense(X, (X @ [2.0, 1.0] + rng.gumbel(size=(800, 4))).argmax(axis=1))
@@ -131,7 +131,6 @@ class Steadiness:
 
 def find_steadiness(pull: Pull) -> Steadiness:
     """Test whether scores follow those before them."""
-    from scipy.signal import lfilter
     from scipy.special import ndtr
 
     scores, n = pull.scores, len(pull.scores)
@@ -139,8 +138,8 @@ def find_steadiness(pull: Pull) -> Steadiness:
     found = []
     for memory in MEMORIES:
         keep = 1 - 1 / memory
-        past = lfilter([0.0, 1.0], [1.0, -keep], scores, axis=0)
-        weight = lfilter([0.0, 1.0], [1.0, -keep], np.ones(n))
+        past = _fading_sums(scores, keep)
+        weight = (1 - keep ** np.arange(n)) * memory
         # Scores sum to zero, so that two of them are negatively related by chance.
         products = (scores * past).sum(axis=1) + weight * size / n
         error = float(np.sqrt((products**2).sum()))
@@ -150,6 +149,14 @@ def find_steadiness(pull: Pull) -> Steadiness:
     rounds = float(np.diff(pull.bounds).mean())
     share = near / rounds**2 / 2 / pull.gain if pull.gain > 0 else 0.0
     return Steadiness(z=z, p_value=min(1.0, len(MEMORIES) * float(ndtr(-z))), share=share)
+
+
+def _fading_sums(values: Matrix, keep: float) -> Matrix:
+    """Sum of the values before each, in which one counts `keep` times as much as the one after it."""
+    sums = np.zeros_like(values)
+    for t in range(1, len(values)):
+        sums[t] = values[t - 1] + keep * sums[t - 1]
+    return sums
 
 
 @dataclass(frozen=True, kw_only=True)

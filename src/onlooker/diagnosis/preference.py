@@ -6,13 +6,16 @@ where a likelihood ratio would be too large.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from onlooker.base.defaults import L2
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
-from onlooker.base.types import Matrix
+from onlooker.base.types import Matrix, Vector
+from onlooker.imitation.short import is_short
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog
 
@@ -61,13 +64,11 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
     """
     score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
     binned, freedom = 0.0, 0
-    for start, stop in pairwise(bounds):
-        at = SoftmaxObjective(log[start:stop], l2=0.0).evaluate(np.zeros(log.n_features))
-        rounds = stop - start
-        score += rounds * at.gradient
-        information += rounds * at.hessian
-        found = Curvature.of(rounds * at.hessian, flat=UNIDENTIFIED)
-        binned += found.square(rounds * at.gradient)
+    for gradient, hessian in _at_zero(log, bounds):
+        score += gradient
+        information += hessian
+        found = Curvature.of(hessian, flat=UNIDENTIFIED)
+        binned += found.square(gradient)
         freedom += found.rank
     found = Curvature.of(information, flat=UNIDENTIFIED)
     whole, rank = found.square(score), found.rank
@@ -80,3 +81,20 @@ def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
         freedom=freedom,
         binned_p=chi_square_p(binned, freedom),
     )
+
+
+def _at_zero(log: BanditLog, bounds: list[int]) -> Iterator[tuple[Vector, Matrix]]:
+    """Gradient and Hessian of the loss where all arms score the same, summed over the rounds of each bin."""
+    if not is_short(log, L2):
+        for start, stop in pairwise(bounds):
+            at = SoftmaxObjective(log[start:stop], l2=0.0).evaluate(np.zeros(log.n_features))
+            yield (stop - start) * at.gradient, (stop - start) * at.hessian
+        return
+    sizes, rows = log.n_arms, log.dense.astype(np.float64)
+    # From the first arm, then from the mean: what all arms share leaves exactly nothing.
+    rows -= np.repeat(rows[log.offsets[:-1]], sizes, axis=0)
+    rows -= np.repeat(np.add.reduceat(rows, log.offsets[:-1]) / sizes[:, None], sizes, axis=0)
+    picked, shares = rows[log.chosen_rows], rows / np.repeat(sizes, sizes)[:, None]
+    for start, stop in pairwise(bounds):
+        part = slice(log.offsets[start], log.offsets[stop])
+        yield -picked[start:stop].sum(axis=0), shares[part].T @ rows[part]

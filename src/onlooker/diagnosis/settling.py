@@ -130,7 +130,7 @@ def find_settling(final: Predicted, chance: Vector, level: float) -> Settling:
     possible = np.maximum(expected, LEAST_POSSIBLE * expected.mean())
     # The floor is far above rounding, for logs in which every round is alike.
     variance = np.maximum(_variance(final, chance, bounds, gained / possible), (1e-6 * possible) ** 2)
-    fitted = _monotone(gained / possible, possible)
+    fitted = _closest_rising(gained[None, :], possible)[0]
     end = max(LEAST_END, float(_end(gained, possible)))
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((DRAWS, m)) * np.sqrt(variance)
@@ -176,12 +176,6 @@ def _p(statistic: float, null: Vector) -> float:
     return float((1 + np.count_nonzero(null >= statistic)) / (1 + len(null)))
 
 
-def _monotone(share: Vector, weights: Vector) -> Vector:
-    from scipy.optimize import isotonic_regression
-
-    return np.asarray(isotonic_regression(share, weights=weights).x)
-
-
 def _end(gained: Vector, possible: Vector) -> Vector:
     """The level at the end of a curve, or of each of several."""
     reached = np.cumsum(possible[::-1])
@@ -191,18 +185,22 @@ def _end(gained: Vector, possible: Vector) -> Vector:
 
 
 def _first_level(gained: Matrix, possible: Vector) -> Index:
-    """First block from which on the closest curve that never falls is level with the end, for each curve of a row.
+    """First block from which on the closest curve that never falls is level with the end, for each curve of a row."""
+    least = (1 - MATERIAL) * _end(gained, possible)
+    enough = _closest_rising(gained, possible) >= least[:, None]
+    return np.asarray(np.where(enough.any(axis=1), enough.argmax(axis=1), len(possible) - 1), dtype=np.int64)
+
+
+def _closest_rising(gained: Matrix, possible: Vector) -> Matrix:
+    """The curve of means that never falls and is closest to that of each row, by least squares weighted by `possible`.
 
     That curve is at block i the largest, over all first blocks up to i, of the least mean from there to i or beyond.
     """
-    n, m = gained.shape
-    least = (1 - MATERIAL) * _end(gained, possible)
     sums, weights = np.cumsum(gained, axis=1), np.cumsum(possible)
-    curve = np.full((n, m), -np.inf)
-    for first in range(m):
+    curve = np.full(gained.shape, -np.inf)
+    for first in range(gained.shape[1]):
         before = sums[:, first - 1 : first] if first else 0.0
         means = (sums[:, first:] - before) / (weights[first:] - (weights[first - 1] if first else 0.0))
         onwards = np.minimum.accumulate(means[:, ::-1], axis=1)[:, ::-1]
         np.maximum(curve[:, first:], onwards, out=curve[:, first:])
-    enough = curve >= least[:, None]
-    return np.asarray(np.where(enough.any(axis=1), enough.argmax(axis=1), m - 1), dtype=np.int64)
+    return curve

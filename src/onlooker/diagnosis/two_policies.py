@@ -12,7 +12,7 @@ import numpy as np
 
 from onlooker.base.defaults import L2
 from onlooker.base.types import Matrix, Vector
-from onlooker.diagnosis.mixture import LEAST_WEIGHT, explain, fit_policy
+from onlooker.imitation.mixture import LEAST_WEIGHT, explain, fit_policy
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.imitation.stretches import FAST
@@ -65,7 +65,7 @@ def find_two_policies(log: BanditLog, others: Matrix) -> TwoPolicies:
 
     Examples
     --------
-    >>> from onlooker.diagnosis.mixture import other_ways
+    >>> from onlooker.imitation.mixture import other_ways
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 5, 3))
     >>> first, second = (X @ theta for theta in ([3.0, 1.0, 0.0], [-1.0, 0.0, 3.0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
 from onlooker.diagnosis.settling import Settling
 from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
+from onlooker.imitation.score_models import LINEAR, Linear, as_score
+from onlooker.imitation.scores.choice import expanded
 from onlooker.imitation.stretches import LATE
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
@@ -107,7 +110,7 @@ Chosen by looking: LinTS with 20 features and 50 arms comes to it after some 1,0
 """
 
 
-def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> Diagnosis:
+def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95, score: Any = LINEAR) -> Diagnosis:
     """Say what the learner behind a log values, over time, and how it picks, from offers and picks alone.
 
     Nothing in it is random: the same log gives the same diagnosis.
@@ -121,6 +124,9 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
         Equal stretches of time to compare; fewer are used where they would be too short.
     level
         Coverage of the intervals; 1 less it is the significance that the tests ask for.
+    score
+        How features become an arm's score, as `SuffixImitation` has it. What is judged are the columns of its basis, or
+        the features and the score of trees and networks, fitted to the second half.
 
     Examples
     --------
@@ -142,13 +148,18 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95) -> 
     as_level(level)
     if isinstance(log, BanditLog):
         as_narrow(log, "a diagnosis")
+    if not isinstance(as_score(score), Linear):
+        log = expanded(as_log(log, "a diagnosis with this score"), score)
     check_room(log, FITTING)
     if isinstance(log, BanditLog) and log.possible is not None:
         return diagnose_drawn(log, lambda drawn: _diagnosed(drawn, n_bins, level))
     if not isinstance(log, Parts):
         return _diagnosed(as_log(log), n_bins, level)
     seen = summarise_parts(log)
-    diagnosis = _diagnosed(seen.sample, n_bins, level, stride=seen.stride)
+    if seen.sample.possible is None:
+        diagnosis = _diagnosed(as_narrow(seen.sample, "a diagnosis"), n_bins, level, stride=seen.stride)
+    else:
+        diagnosis = diagnose_drawn(seen.sample, lambda drawn: _diagnosed(drawn, n_bins, level, stride=seen.stride))
     if seen.stride == 1:
         return diagnosis
     note = f"judged by every {_ordinal(seen.stride)} round of {seen.n_rounds:,}, as many as fit into memory"

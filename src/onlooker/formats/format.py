@@ -15,7 +15,7 @@ from onlooker.base.text import one_line, shown
 from onlooker.formats.long import ARM
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns, understood
-from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table
+from onlooker.logs.frames import LogArrays, encoding_of, parts_of_table, without_missing
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Described
 from onlooker.logs.round_table import Rounds
@@ -204,6 +204,7 @@ def long_format(
         columns.check(found.names)
         table = found.table(columns)
         check_text(table)
+        table = without_missing(table, columns)
         return parts_of_table(table, columns, encoding_of(table, columns))
 
     def rounds(file: Any, options: dict[str, Any]) -> Rounds | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Ids, Index
 from onlooker.logs import ragged
 from onlooker.logs.columns import OFFER_PROBABILITY, POSSIBLE, ROW_NUMBER, is_outcome
@@ -86,7 +87,7 @@ def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any, posit
     if positions is not None:
         round_ids = round_ids.filter(pa.array(positions == 1))
     tally = pc.value_counts(round_ids)
-    most = int(np.argmax(tally.field("counts").to_numpy()))
+    most = int(np.argmax(arrow_values(tally.field("counts"))))
     times = tally.field("counts")[most].as_py()
     if times > 1:
         twice = tally.field("values")[most].as_py()

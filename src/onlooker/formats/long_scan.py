@@ -33,6 +33,11 @@ class LongScan:
     def __init__(self, sources: Sequence[Source], columns: Columns, batch_rows: int) -> None:
         self._sources, self.batch_rows = sources, batch_rows
         self._reported = False
+        if columns.missing is not None:
+            raise InputError(
+                "`missing` needs the log in memory: read it with read_log(path) instead of scan_log, on the command "
+                "line without --memory-limit and --engine"
+            )
         self._columns = with_arm(sources[0].names, columns)
         names, texts = self._checked()
         if columns.like is not None:

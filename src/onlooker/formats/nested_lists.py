@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.parquet_size import Footer
@@ -70,7 +71,7 @@ def feature_rows(column: Any, name: str, first: int) -> tuple[Features, Index]:
     if missing is not None:
         row, feature = divmod(missing, n_features)
         raise InputError(f"{_arm(row, sizes, first)}, feature {feature} is missing: fill it in or leave the round out")
-    return values.to_numpy(zero_copy_only=False).reshape(len(arms), n_features), sizes
+    return arrow_values(values).reshape(len(arms), n_features), sizes
 
 
 def arm_ids(column: Any, name: str, sizes: Index, first: int) -> Ids:
@@ -122,7 +123,7 @@ def _decoded(column: Any) -> Any:
 
 
 def _plain(column: Any) -> NDArray[Any]:
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = arrow_values(column)
     return values
 
 
@@ -142,13 +143,13 @@ def _list_sizes(column: Any, name: str, first: int) -> Index:
 def _lengths(lists: Any) -> Index:
     import pyarrow.compute as pc
 
-    return np.asarray(pc.list_value_length(lists).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.asarray(arrow_values(pc.list_value_length(lists)), dtype=np.int64)
 
 
 def _first_null(array: Any) -> int | None:
     if not array.null_count:
         return None
-    return int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+    return int(np.flatnonzero(arrow_values(array.is_null()))[0])
 
 
 def _arm(row: int, sizes: Index, first: int) -> str:

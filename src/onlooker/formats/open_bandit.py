@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
 from onlooker.base.memory_limit import check_memory, limit_in_force
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
 from onlooker.formats.format import Format, arrow_errors
@@ -155,7 +156,7 @@ def _kept(batch: Any, wanted: Sequence[str], position: int | None, line: int) ->
     """Rows of the position that was asked for, every cell of them there."""
     for name in wanted:
         column = batch[name]
-        gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        gaps = arrow_values(column.is_null(nan_is_null=True))
         if gaps.any():
             row = int(gaps.argmax())
             raise InputError(f"column {name!r}, line {line + row} is missing: fill it in or leave the line out")
@@ -168,7 +169,7 @@ def _picks(column: Any, ids: Sequence[str], line: int) -> Index:
 
     places = pc.index_in(column, value_set=pa.array(ids))
     if places.null_count:
-        row = int(places.is_null().to_numpy(zero_copy_only=False).argmax())
+        row = int(arrow_values(places.is_null()).argmax())
         item = column[row].as_py()[:40]
         raise InputError(f"line {line + row} recommends item {item!r}, which {ITEMS} does not list: add it there")
     return np.asarray(places.to_numpy(), dtype=np.int64)
@@ -179,7 +180,7 @@ def _times(column: Any, name: str) -> NDArray[Any]:
 
     if not (pa.types.is_temporal(column.type) or is_number(column.type)):
         raise InputError(f"column {name!r} holds {column.type}, not times: name a column of times, or none")
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = arrow_values(column)
     return values
 
 

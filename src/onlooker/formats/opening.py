@@ -39,9 +39,10 @@ BATCH_ROWS = 100_000
 """About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
 """What is no file, but one of the `SOURCES`."""
+_IN_PART = ("possible", "picked_group", "offer_probability")
 _COLUMNS = (
     *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user"),
-    *("possible", "picked_group", "offer_probability"),
+    *_IN_PART,
 )
 _LISTS = ("features", "categories", "context")
 _SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
@@ -292,7 +293,8 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
         lines.append(f"slates by {given['slate']!r}: {SLATES}")
     elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
         lines.append(f"slates: {SLATES}")
-    lines += known_in_part(log)
+    if log.partial if isinstance(log, BanditLog) else any(map(given.get, _IN_PART)):
+        lines += known_in_part(log)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []
     used = {*given.get("categories", ()), *map(given.get, [*meanings, "slate", "picked_group", "offer_probability"])}

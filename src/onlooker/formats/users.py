@@ -7,17 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from onlooker.base.errors import InputError
 from onlooker.formats.format import Source
-from onlooker.logs.columns import ROW_NUMBER, Columns, check_columns, check_once
-from onlooker.logs.encoding import is_text, place, some
-from onlooker.logs.offered_ids import Arms, plain_ids
-from onlooker.logs.round_table import check_unique
-
-ID_NAMES = ("user", "user_id", "userid", "uid", "id")
-"""What the ids of users may be called where nobody says it."""
+from onlooker.logs.columns import Columns
+from onlooker.logs.users import Users, joined_by, own_id
 
 
 def with_users(source: Source, columns: Columns) -> tuple[Source, Columns]:
@@ -26,86 +19,16 @@ def with_users(source: Source, columns: Columns) -> tuple[Source, Columns]:
         if columns.user is not None:
             raise InputError("`user` is the id of a round's user: pass the table of them as `users`")
         return source, columns
-    found = Users.of(columns.users, source.names, columns)
-    columns = replace(columns, user=found.key)
-    if not columns.context and columns.like is None:
-        columns = replace(columns, context=tuple(found.names))
+    found, columns = joined_by(columns.users, source.names, columns)
     return WithUsers(source, found), columns
 
 
 def user_columns(names: Sequence[str], options: Mapping[str, Any]) -> Columns:
     """All columns of a table of users, the ids as such; `options` are those of the log."""
-    name = _own_id(names, options.get("user"))
+    name = own_id(names, options.get("user"))
     known = [one for one in options.get("categories") or () if one in names]
     others = [one for one in dict.fromkeys(names) if one != name]
     return Columns(round="", chosen="", arm=name, features=others, categories=known, decimal=options.get("decimal"))
-
-
-def _own_id(names: Sequence[str], user: str | None) -> str:
-    """Which column of the users has their ids: the one that is called as in the log, or else by its name or place."""
-    likely = [name for name in (user, *ID_NAMES) if name is not None and name in names]
-    return (likely or [name for name in names if not ROW_NUMBER.fullmatch(name)] or list(names))[0]
-
-
-class Users:
-    """Users by id, and what is known of each."""
-
-    def __init__(self, table: Any, own: str, key: str) -> None:
-        self.key = key
-        """Column of the log that has a round's user."""
-        self.names = [name for name in table.column_names if name != own]
-        """What is known of a user."""
-        ids = plain_ids(table[own], own)
-        check_unique(ids, own, "user")
-        self._ids = Arms(ids)
-        # Text once per level, not once per round.
-        columns = {name: table[name].combine_chunks() for name in self.names}
-        self._columns = {
-            name: column.dictionary_encode() if is_text(column.type) else column for name, column in columns.items()
-        }
-
-    @classmethod
-    def of(cls, table: Any, names: Sequence[str], columns: Columns) -> Users:
-        """The users of a log with these columns."""
-        if not len(table):
-            raise InputError("the users: there are none, so no round has a user")
-        own = _own_id(table.column_names, columns.user)
-        key = columns.user or next((name for name in (own, *ID_NAMES) if name in names), None)
-        if key is None:
-            raise InputError(f"no column has the ids of users: it has {some(names)}; name the one that has as `user`")
-        check_columns(names, {"user": key})
-        try:
-            check_once(table.column_names)
-            found = cls(table, own, key)
-        except InputError as error:
-            raise InputError(f"the users: {error}") from error
-        for name in found.names:
-            if name in names and name in columns.context:
-                raise InputError(f"column {name!r} is in the log and in the users: rename one of them")
-        found.names = [name for name in found.names if name not in names]
-        return found
-
-    def fields(self, names: Sequence[str]) -> list[Any]:
-        """Names and types of some of what is known."""
-        import pyarrow as pa
-
-        return [pa.field(name, self._columns[name].type) for name in names]
-
-    def look_up(self, ids: Any, names: Sequence[str], first_row: int) -> list[Any]:
-        """What is known of these users; `first_row` is where they begin in the log, for messages."""
-        import pyarrow as pa
-
-        found = plain_ids(ids, self.key, first_row)
-        codes = self._ids.codes(found)
-        unknown = np.flatnonzero(codes < 0)
-        if len(unknown):
-            at = int(unknown[0])
-            who = repr(found[at].as_py())[:60]
-            raise InputError(
-                f"column {self.key!r}, {place(first_row + at)} has the user {who}, who is not known: add them to the "
-                "users, or leave the round out"
-            )
-        return [self._columns[name].take(pa.array(codes)) for name in names]
 
 
 class WithUsers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,15 @@ from onlooker.base.threads import n_threads
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.out_of_core import refine_suffixes
-from onlooker.imitation.short import is_short, short_fit
+from onlooker.imitation.score_models import LINEAR, Basis
+from onlooker.imitation.short import is_short, short_fit, short_losses, short_suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories
 from onlooker.logs.factored import Crossing
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import PartsSummary, check_room, summarise_parts
-from onlooker.logs.policy import LinearPolicy
+from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.logs.ragged import whole_slates
 
 
@@ -150,18 +151,30 @@ class BurnInSweep:
     crossing: Crossing | None = None
     """Of the log."""
 
-    def policy(self, index: int) -> LinearPolicy:
+    basis: Basis | None = None
+    """What thetas are weights of, where the score is not linear."""
+
+    def policy(self, index: int) -> Policy:
         """Policy found at the `index`-th alpha."""
-        return LinearPolicy.of(self.thetas[index], self)
+        theta = self.thetas[index]
+        return LinearPolicy.of(theta, self) if self.basis is None else self.basis.policy(theta, self)
 
 
 def burn_in_sweep(
-    log: BanditLog | Parts, alphas: ArrayLike | None = None, *, l2: float = L2, progress: Progress | None = None
+    log: BanditLog | Parts,
+    alphas: ArrayLike | None = None,
+    *,
+    l2: float = L2,
+    progress: Progress | None = None,
+    score: Any = LINEAR,
 ) -> BurnInSweep:
     """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
 
     An alpha of 0 discards one round, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
     as `scan_log` gives it, is scanned a few times, for all alphas at once.
+
+    With a `score` that is linear in a basis, as `Additive()`, thetas are the weights of the basis, which is chosen on
+    the second half of the log; monotone curves are not, as their weights have bounds.
 
     Examples
     --------
@@ -180,9 +193,22 @@ def burn_in_sweep(
         grid = np.full(1, np.nan)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
+    basis, named = None, log
+    if score is not LINEAR and score != "linear":
+        from onlooker.imitation.scores.choice import basis_of
+
+        basis = basis_of(as_log(log, "a sweep with this score"), score, l2=l2)
+        if basis.positive is not None and basis.positive.any():
+            raise InputError("a sweep knows no monotone curves: leave monotone out")
+        log, l2 = basis.basis(as_log(log)), basis.l2
     # Of a log in parts, every pass finds the curvature of every suffix.
     check_room(log, FITTING + (len(grid) * (2 + 2 * n_threads()) if isinstance(log, Parts) else 0))
     seen = summarise_parts(log) if isinstance(log, Parts) else None
+    if seen is not None and seen.sample.partial:
+        raise InputError(
+            "picks or offers are known only in part, and a sweep over burn-ins then needs the log in memory: read it "
+            "with read_log(path) instead of scan_log"
+        )
     n_rounds = as_log(log).n_rounds if seen is None else seen.n_rounds
     burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
     if isinstance(log, BanditLog):
@@ -196,9 +222,10 @@ def burn_in_sweep(
         burn_ins=burn_ins,
         thetas=thetas,
         losses=losses,
-        feature_names=log.feature_names,
-        categories=log.categories,
-        crossing=getattr(log, "crossing", None),
+        feature_names=named.feature_names,
+        categories=named.categories,
+        crossing=getattr(named, "crossing", None),
+        basis=basis,
     )
 
 
@@ -346,7 +373,7 @@ class HeldOut:
         long = np.array([kept[place:].sum() >= enough for place in places.tolist()])
         if not long.any() or held[log.n_arms > 1].sum() < LEAST_ROUNDS:
             return None
-        thetas, _ = fit_suffixes(log, places[long], l2=self.l2, weights=kept, progress=self.progress)
+        thetas = self._thetas(log, places[long], kept)
         judged = np.isfinite(thetas).all(axis=1)
         if not judged.any():
             return None
@@ -360,6 +387,17 @@ class HeldOut:
             burn_ins=left, losses=losses.mean(axis=1), errors=errors, best=best, start=int(left[within][0])
         )
 
+    def _thetas(self, log: BanditLog, places: Index, kept: Vector) -> Matrix:
+        """Theta for the suffix after each place."""
+        counts, found = np.where(log.n_arms > 1, kept, 0.0), None
+        if is_short(log, self.l2) and counts[places[-1] :].any():
+            found = short_suffixes(log, places, counts, l2=self.l2, tolerance=SWEEP_TOLERANCE)
+        if found is None:
+            return fit_suffixes(log, places, l2=self.l2, weights=kept, progress=self.progress)[0]
+        if self.progress is not None:
+            self.progress(len(places), len(places))
+        return found
+
 
 def _mean_losses(log: BanditLog, counts: Vector, parts: Index, thetas: Matrix) -> Matrix:
     """Mean loss on each part of the log, a theta a row."""
@@ -367,6 +405,8 @@ def _mean_losses(log: BanditLog, counts: Vector, parts: Index, thetas: Matrix) -
     held, weights = log[rounds], counts[rounds]
     starts = np.cumsum(np.append(0, np.diff(parts)[:-1]))
     totals = np.add.reduceat(weights, starts)
+    if is_short(log, L2):
+        return np.asarray(np.add.reduceat(weights * short_losses(held, thetas), starts, axis=1) / totals)
     return np.array([np.add.reduceat(weights * round_losses(held, theta), starts) / totals for theta in thetas])
 
 

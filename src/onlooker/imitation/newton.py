@@ -73,7 +73,7 @@ class Fit:
     """The last point evaluated: the minimiser, or the point one step before it."""
 
     metric: Matrix | None
-    """About the inverse of the Hessian there, shape (d, d); None where there are too many weights for it."""
+    """About the inverse of the Hessian there, shape (d, d); None with too many weights for it, and of short logs."""
 
     n_iter: int
     """Passes over the data that the search took; a pass over a sketch does not count."""
@@ -109,6 +109,9 @@ def minimise(
         return _many(objective, near, here, tolerance=max(tolerance, MANY_TOLERANCE))
     if objective.sets:
         return _of_sets(objective, near, tolerance=tolerance)
+    short = objective.short_minimum(tolerance, None if near is None else near.theta)
+    if short is not None:
+        return _of_short(objective.slope(short[0]), short[1])
     return _Search(objective, near, here, tolerance=tolerance).run()[0]
 
 
@@ -131,11 +134,20 @@ def minimise_and_look(objective: Objective, look: Callable[[Vector], Seen]) -> t
     if objective.sets:
         fit = _of_sets(objective, tolerance=TOLERANCE)
         return fit, look(fit.theta)
+    short = objective.short_minimum(TOLERANCE)
+    if short is not None:
+        at = look(short[0])
+        return _of_short(at, short[1]), at
     fit, seen = _Search(objective, look=look).run()
     if seen is None:
         return fit, look(fit.theta)
     value = fit.loss + 0.5 * objective.l2 * float(fit.theta @ fit.theta)
     return fit, replace(seen, theta=fit.theta, value=value, loss=fit.loss)
+
+
+def _of_short(at: Point, passes: int) -> Fit:
+    """The fit of a short log, looked at where its search ended."""
+    return Fit(theta=at.theta, loss=at.loss, at=at, metric=None, n_iter=passes, converged=True)
 
 
 def _of_sets(objective: Objective, near: Fit | None = None, *, tolerance: float) -> Fit:
@@ -222,8 +234,9 @@ class _Search(Generic[Seen]):
         self.share = ROUGH
         self.passes, self.last, self.before, self.curved = 1, None, None, False
         sketch = objective.sketch() if near is None else None
-        if near is not None:
-            assert near.metric is not None
+        if near is not None and near.metric is None:
+            self._curve(near.theta)
+        elif near is not None and near.metric is not None:
             self.here, self.metric = objective.slope(near.theta) if here is None else here, near.metric
         elif sketch is not None:
             chance = (sketch.n_features / sketch.n_rounds) ** 0.5

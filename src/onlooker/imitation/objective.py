@@ -303,6 +303,14 @@ class Objective(ABC):
     def long(self) -> bool:
         """Whether a pass takes so long that one more is worth avoiding."""
 
+    def short_minimum(
+        self,
+        tolerance: float,  # noqa: ARG002  others depend on it
+        near: Vector | None = None,  # noqa: ARG002  as above
+    ) -> tuple[Vector, int] | None:
+        """The minimiser and the passes that it took, for short logs; None where the longer way has to be taken."""
+        return None
+
     def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:  # noqa: ARG002  others depend on it
         """About the inverse of the Hessian at `theta`, times a vector; of use where there are many weights."""
         return np.copy

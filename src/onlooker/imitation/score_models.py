@@ -23,7 +23,7 @@ from onlooker.logs import ragged
 from onlooker.logs.categories import Categories
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog, feature_labels
-from onlooker.logs.policy import LinearPolicy, Policy, feature_place, load_weights, save_weights
+from onlooker.logs.policy import LinearPolicy, Policy, Scoring, feature_place, load_weights, save_weights
 
 SCHEMA = "onlooker.products-policy/1"
 """Written into every saved policy on products; a file with another one is refused."""
@@ -123,6 +123,9 @@ class LinearBasis:
         return feature_labels(self.policy(theta, log).feature_names, len(theta)), theta, covariance
 
 
+AnyScore = ScoreModel | FreeScore
+"""Every kind of score model."""
+
 LINEAR = Linear()
 """What observers take unless another is given."""
 
@@ -219,7 +222,7 @@ class ProductsBasis:
         return (*names, *(f"{names[i]}*{names[j]}" for i, j in zip(*_pairs(len(self.means)), strict=True)))
 
 
-class ProductsPolicy:
+class ProductsPolicy(Scoring):
     """Scores `x'w + x'Ax` with a symmetric matrix `A`: weights for features and for their products.
 
     Parameters
@@ -258,6 +261,11 @@ class ProductsPolicy:
         """Weights of the products, shape (d, d): each pair once, above the diagonal or on it."""
         return self._quadratic.copy()
 
+    def places(self, feature: int) -> list[int]:
+        """Where `theta` has the weights of a feature and of its square."""
+        d = self.n_features
+        return [feature, d + feature * d - feature * (feature - 1) // 2]
+
     def scores(self, log: BanditLog) -> Vector:
         """Score of every offered arm, one per row of `log.features`."""
         scores, places = self._linear.scores(log), self._linear.positions(log)
@@ -271,21 +279,13 @@ class ProductsPolicy:
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature and its square add to the score where all other features are 0; at `x`, or from -1 to 1.
 
-        It has no band.
+        It has no band: `SuffixImitation.effect` has one, over the range that was fitted.
         """
         place = feature_place(self._linear, name)
         points = grid(np.array([-1.0, 1.0])) if x is None else as_curve(x)
         values = points * (self.theta[place] + points * self._quadratic[place, place])
         unknown = np.full(len(points), np.nan)
         return Effect(name=name, x=points, effect=values, low=unknown, high=unknown, level=level)
-
-    def choose(self, log: BanditLog) -> Index:
-        """Position of the chosen arm in every round, shape (N,)."""
-        return ragged.argmax(self.scores(log), log.offsets)
-
-    def probabilities(self, log: BanditLog) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features`."""
-        return ragged.softmax(self.scores(log), log.offsets)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProductsPolicy, (self.theta, self.feature_names, self.categories and dict(self.categories))
@@ -321,3 +321,26 @@ def _pairs(n_features: int) -> tuple[Index, Index]:
     """Places of the features in every product."""
     pairs = np.array(list(combinations_with_replacement(range(n_features), 2)), dtype=np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+def as_score(score: object) -> AnyScore | str:
+    """The score model that a `score` parameter stands for; `"auto"` stays.
+
+    Examples
+    --------
+    >>> as_score("additive")
+    Additive(knots=8, monotone={}, interactions=())
+    """
+    if isinstance(score, Linear):
+        return score
+    from onlooker.imitation.scores.choice import NAMED
+
+    if score == "auto":
+        return "auto"
+    if isinstance(score, str) and score in NAMED:
+        return NAMED[score]()
+    if isinstance(score, (ScoreModel, FreeScore)) and not isinstance(score, type):
+        return score
+    raise InputError(
+        f"score is {score!r}: use 'auto', Linear(), Additive(), Products(), Neural() or Boosted(), or the name of one"
+    )

@@ -19,8 +19,8 @@ from onlooker.logs.factored import FactoredRows
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
-BLOCK_ROWS = 1 << 18
-"""Rows that are scored at once: 2 MB of scores stay in the cache, and products are large enough to be fast."""
+BLOCK_ROWS = 1 << 17
+"""Rows that are scored at once: 1 MB of scores stays in the cache, and products are large enough to be fast."""
 
 CURVED_ROWS = 1 << 19
 """Rows whose curvature is found at once where there are many weights: adding matrices of d x d takes long."""

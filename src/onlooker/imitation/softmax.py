@@ -16,6 +16,7 @@ from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
 from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
+from onlooker.imitation.short import is_short, short_minimum
 from onlooker.imitation.wide import by_hessian, by_variances, hessian_of
 from onlooker.logs import ragged
 from onlooker.logs.factored import FactoredRows
@@ -195,14 +196,15 @@ class SoftmaxObjective(Objective):
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
         given = np.ones(log.n_rounds) if weights is None else as_weights(weights, log.n_rounds)
-        self._given, self.weights = given, _informative(log, given)
+        informative = log.informative
+        self._given, self.weights = given, np.where(informative, given, 0.0)
         self.n_features, self.feature_names = log.n_features, log.weight_names
         self._blocks = [(-(-start // stride) * stride, stop) for start, stop in _blocks(log, stride)]
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.total = float(used.sum())
         self.n_rounds = int(np.count_nonzero(used)) if scaled else int(self.total)
         self.n_one_arm = int(given[::stride][sizes == 1].sum())
-        self.n_vague = int(given[::stride][(sizes > 1) & ~log.informative[::stride]].sum())
+        self.n_vague = int(given[::stride][(sizes > 1) & ~informative[::stride]].sum())
         if not used.any() and self.n_vague:
             raise InputError("every offered arm may have been the pick in all rounds: there is nothing to imitate")
         if not used.any() and (sizes > 1).any():
@@ -261,6 +263,12 @@ class SoftmaxObjective(Objective):
         else:
             sums, gradients = _accumulated(self.log, self.weights, rounds, wanted)
         return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
+
+    def short_minimum(self, tolerance: float, near: Vector | None = None) -> tuple[Vector, int] | None:
+        """The minimiser and the passes that it took, for short logs; None where the longer way has to be taken."""
+        if self.stride > 1 or not is_short(self.log, self.l2):
+            return None
+        return short_minimum(self.log, self.weights, l2=self.l2, tolerance=tolerance, near=near)
 
     def preconditioner(self, theta: Vector) -> Callable[[Vector], Vector]:
         """About the inverse of the Hessian at `theta`, times a vector, from a sample of the rounds."""
@@ -448,11 +456,6 @@ def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
         chosen = log.chosen if rows.which is None else rows.which[log.chosen_rows]
         picked = np.bincount(chosen[weights > 0], minlength=rows.n_arms)
     return ArmsSeen(ids=tuple(rows.arms.tolist()), groups=rows.groups, picked=picked, first=rows.n_own)
-
-
-def _informative(log: BanditLog, weights: Vector) -> Vector:
-    """Weights with zero for the rounds that offer one arm, or reveal nothing of their pick."""
-    return np.where(log.informative, weights, 0.0)
 
 
 def _largest(rows: Features | Layout) -> Vector:

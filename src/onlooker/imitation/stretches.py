@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.defaults import L2
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.newton import TOLERANCE, Fit, minimise
-from onlooker.imitation.short import is_short, short_fit
+from onlooker.imitation.short import is_short, short_bins, short_fit
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
@@ -128,3 +129,28 @@ def cross_predict(log: BanditLog, start: int, near: Vector) -> Predicted:
         part = predict(log[fold::FOLDS], imitated(log, near, train))
         hits[fold::FOLDS], given[fold::FOLDS], expected[fold::FOLDS] = part.hits, part.given, part.expected
     return Predicted(hits=hits, given=given, expected=expected)
+
+
+def cross_predict_bins(log: BanditLog, bounds: list[int]) -> tuple[Matrix, Flags]:
+    """Weights of the policy of each bin, shape (bins, d), and which picks a policy of the other folds of a bin makes.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 4, 2))
+    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0]).argmax(axis=1))
+    >>> thetas, hits = cross_predict_bins(log, [0, 50, 100])
+    >>> thetas.shape, bool(hits.mean() > 0.8)
+    ((2, 2), True)
+    """
+    starts = np.array(bounds)
+    found = short_bins(log, starts, FOLDS, l2=L2, tolerance=FAST) if is_short(log, L2) else None
+    if found is not None:
+        of = np.repeat(np.arange(len(found)), np.diff(starts))
+        fold = (np.arange(log.n_rounds) - starts[of]) % FOLDS
+        thetas = np.repeat(found[of, 1 + fold], log.n_arms, axis=0)
+        best = ragged.argmax(np.einsum("rj,rj->r", log.dense, thetas), log.offsets)
+        return found[:, 0], np.asarray(best == log.chosen)
+    bins = [log[start:stop] for start, stop in pairwise(bounds)]
+    own = [imitated(one) for one in bins]
+    hits = [cross_predict(one, 0, theta).hits for one, theta in zip(bins, own, strict=True)]
+    return np.array(own), np.concatenate(hits)

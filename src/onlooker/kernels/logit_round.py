@@ -26,6 +26,8 @@ SKIPPED = 1e-2
 
 # Sums keep their order: parts of a log, wherever they lie in memory, give the same to the last bit as the whole.
 compiled = cached_njit(error_model="numpy")
+# Sums of one arm may be taken in wide registers: their order depends on the number of features alone.
+_sums = cached_njit(error_model="numpy", fastmath={"reassoc", "contract"})
 
 
 class Room(NamedTuple):
@@ -63,12 +65,32 @@ def room(offsets: Index, d: int, side: int) -> Room:
     )
 
 
-@compiled
+@_sums
 def _score(row: Features, mean: Vector) -> float:
     total = 0.0
     for j in range(len(row)):
         total += row[j] * mean[j]
     return total
+
+
+@_sums
+def _variance(row: Features, centre: Vector, spread: Vector) -> float:
+    """Of the difference of two rows' scores, for a diagonal spread."""
+    total = 0.0
+    for j in range(len(row)):
+        difference = row[j] - centre[j]
+        total += spread[j] * difference * difference
+    return total
+
+
+@_sums
+def _weighted(vector: Vector, spread: Vector, product: Vector) -> float:
+    """Fill a diagonal spread times a vector; return the quadratic form."""
+    form = 0.0
+    for j in range(len(vector)):
+        product[j] = spread[j] * vector[j]
+        form += product[j] * vector[j]
+    return form
 
 
 @compiled
@@ -148,11 +170,7 @@ def moderated(rows: Features, mean: Vector, spread: Vector | Matrix, at: Room) -
     # The dimensions of an argument are known when this is compiled: one branch is left.
     if spread.ndim == 1:
         for k in range(n):
-            variance = 0.0
-            for j in range(d):
-                difference = rows[k, j] - at.centre[j]
-                variance += spread[j] * difference * difference
-            flats[k] = 1.0 / math.sqrt(1.0 + MODERATION * variance)
+            flats[k] = 1.0 / math.sqrt(1.0 + MODERATION * _variance(rows[k], at.centre, spread))
     else:
         least = _worth_computing(shares, at.best)
         flattest = 1.0
@@ -271,26 +289,20 @@ def _learn_diagonal(rows: Features, pick: int, mean: Vector, spread: Vector, at:
     random = random_share(mean)
     _flatten(rows, at)
     _slope(rows, pick, random, at, at.slope)
-    form, bend = 0.0, 0.0
-    for j in range(d + 1):
-        at.product[j] = spread[j] * at.slope[j]
-        form += at.product[j] * at.slope[j]
+    form, bend = _weighted(at.slope, spread, at.product), 0.0
     for k in range(n):
-        probability = _slope(rows, k, random, at, at.slope)
-        along = 0.0
-        for j in range(d + 1):
-            along += at.product[j] * at.slope[j]
+        probability = _slope(rows, k, random, at, at.information[k])
+        along = _score(at.product, at.information[k])
         bend += probability * along * along
-        at.information[k] = math.sqrt(probability) * at.slope
+        root = math.sqrt(probability)
+        for j in range(d + 1):
+            at.information[k, j] *= root
     for j in range(d + 1):
         mean[j] += at.product[j] * (form / (form + bend) if form > 0.0 else 0.0)
     for k in range(n):
-        form = 1.0
+        scale = 1.0 / (1.0 + _weighted(at.information[k], spread, at.product))
         for j in range(d + 1):
-            at.product[j] = spread[j] * at.information[k, j]
-            form += at.product[j] * at.information[k, j]
-        for j in range(d + 1):
-            spread[j] -= at.product[j] * at.product[j] / form
+            spread[j] -= scale * at.product[j] * at.product[j]
 
 
 @compiled

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from onlooker.base.numerics import WIDE
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.all_arms import all_arms
 from onlooker.kernels.cached_njit import cached_njit
@@ -25,6 +27,10 @@ BINS = 10
 """Of the predicted probability, in the tally that checks it."""
 CHECKED = 4
 """At every so many choices the predicted probability is held against the pick."""
+BLOCK = 64
+"""Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
+EPOCHS = 10
+"""Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
 
 _compiled = cached_njit()
 
@@ -188,7 +194,7 @@ def _fill_arms(
 
 
 @_compiled
-def follow(
+def _follow_best(
     features: Features,
     offsets: Index,
     chosen: Index,
@@ -200,16 +206,7 @@ def follow(
     tally: Matrix,
     arms: Vector,
 ) -> None:
-    """Follow the learner through some rounds, before which it had so many `choices` of more than one arm.
-
-    Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was
-    random. At every CHECKED-th choice `tally`, shape (4, BINS), takes in the probability p of the best arm or those
-    like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin. `arms`, unless it is empty,
-    receives the probability of every arm, given all earlier picks.
-    """
-    if model.temperature > 0.0:
-        _follow_softmax(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
-        return
+    """See `follow`, for a learner that picks the best score."""
     at = room(offsets, 0, len(chosen), features.shape[1])
     for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
@@ -234,6 +231,87 @@ def follow(
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
         if model.waits == 0.0:
             _move(features, first + pick, belief)
+
+
+@_compiled
+def _norm(matrix: Matrix) -> float:
+    total = 0.0
+    for i in range(len(matrix)):
+        total += inner(matrix[i], matrix[i])
+    return math.sqrt(total)
+
+
+@_compiled
+def _largest_eigenvalue(matrix: Matrix) -> float:
+    """The bound of `onlooker.base.numerics`, without its calls: it is asked for twice every few rounds."""
+    d, norm = len(matrix), _norm(matrix)
+    if d > WIDE:
+        most = 0.0
+        for i in range(d):
+            most = max(most, np.abs(matrix[i]).sum())
+        return float(min(norm, most) * (1.0 + 1e-9))
+    power = matrix / norm
+    for _ in range(4):
+        product = np.zeros((d, d))
+        for i in range(d):
+            for k in range(d):
+                scale = power[i, k]
+                for j in range(d):
+                    product[i, j] += scale * power[k, j]
+        power = product
+    return float(norm * _norm(power) ** (1.0 / 16.0) * (1.0 + 1e-9))
+
+
+@_compiled
+def refresh(belief: Belief) -> None:
+    """Undo what rounding did to symmetry, and bound the largest eigenvalues."""
+    for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
+        for i in range(len(matrix)):
+            for j in range(i):
+                matrix[i, j] = matrix[j, i] = (matrix[i, j] + matrix[j, i]) / 2.0
+    belief.largest[0] = _largest_eigenvalue(belief.inverse)
+    belief.largest[1] = _largest_eigenvalue(belief.spread)
+
+
+@_compiled
+def follow(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    model: Model,
+    n_rounds: int,
+    choices: int,
+    belief: Belief,
+    log_probabilities: Vector,
+    random_picks: Vector,
+    tally: NDArray[np.float64],
+    arms: Vector,
+) -> None:
+    """Follow the learner through some rounds, after `n_rounds` others with so many `choices` of more than one arm.
+
+    Fills for each of them the log-probability of its pick given all earlier ones and the probability that it was
+    random. At every CHECKED-th choice `tally`, shape (EPOCHS, 4, BINS), takes in the probability p of the best arm or
+    those like it, whether one of them was picked, p (1 - p), and one: in the column of p's bin. `arms`, unless it is
+    empty, receives the probability of every arm, given all earlier picks.
+    """
+    done = 0
+    while done < len(chosen):
+        if n_rounds % BLOCK == 0:
+            refresh(belief)
+        stop, epoch, whole = min(len(chosen), done + BLOCK - n_rounds % BLOCK), 0, n_rounds // BLOCK
+        while whole > 0 and epoch < EPOCHS - 1:
+            whole //= 2
+            epoch += 1
+        part = offsets[done : stop + 1], chosen[done:stop]
+        made = log_probabilities[done:stop], random_picks[done:stop]
+        if model.temperature > 0.0:
+            _follow_softmax(features, *part, model, choices, belief, *made, tally[epoch], arms)
+        else:
+            _follow_best(features, *part, model, choices, belief, *made, tally[epoch], arms)
+        for t in range(done, stop):
+            choices += offsets[t + 1] - offsets[t] > 1
+        n_rounds += stop - done
+        done = stop
 
 
 @_compiled

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Ids, Index
 from onlooker.logs.ragged import check_encodable
 
@@ -87,7 +88,7 @@ def encoded(values: Any, name: str, *, unit: str = "") -> tuple[list[Any], Index
     if column.null_count or column.dictionary.null_count:
         number = column.is_null(nan_is_null=True).index(True).as_py()
         raise InputError(f"{name}{_at(unit, number)} is missing: fill it in or leave the round out")
-    return column.dictionary.to_pylist(), column.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return column.dictionary.to_pylist(), arrow_values(column.indices).astype(np.int64)
 
 
 def places(distinct: Sequence[Any], arms: Ids) -> Index:

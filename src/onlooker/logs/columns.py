@@ -45,6 +45,7 @@ CROSS_EXAMPLE = "pass pairs such as ('age', 'price')"
 """How pairs of columns are given."""
 
 POSSIBLE, OFFER_PROBABILITY = "possible", "offer_probability"
+LEAVE_OUT = "leave-out"
 """What columns are called that say which arms may be the pick, and with what probability a row was kept."""
 
 MANY = 10_000
@@ -75,6 +76,8 @@ class ColumnOptions(TypedDict, total=False):
     context: Sequence[str]
     offered: str | None
     items: Any
+    users: Any
+    user: str | None
     cross: Sequence[tuple[str, str]] | None
     slate: str | None
     wide: str | None
@@ -82,6 +85,7 @@ class ColumnOptions(TypedDict, total=False):
     possible: str | None
     picked_group: str | None
     offer_probability: str | None
+    missing: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +120,8 @@ class Columns:
     """Group of an arm, where only the group of the pick is known: `chosen` names it, or is 1 for arms of it."""
     offer_probability: str | None = None
     """With what probability a row is kept in a round that does not pick it, where offers are a sample."""
+    missing: str | None = None
+    """`"leave-out"` leaves rounds with a missing feature out; None refuses them."""
     wide: str | None = None
     """How columns of one row per round name arms and features, as in `"arm{arm}_{feature}"`."""
     candidates: str | None = None
@@ -135,6 +141,8 @@ class Columns:
         object.__setattr__(self, "cross", as_pairs(self.cross))
         if self.decimal not in {None, ".", ","}:
             raise InputError(f"option 'decimal' is {self.decimal!r}: pass '.' or ','")
+        if self.missing not in {None, LEAVE_OUT}:
+            raise InputError(f"option 'missing' is {self.missing!r}: pass {LEAVE_OUT!r}")
         for name in ("features", "categories", "context"):
             if isinstance(getattr(self, name), str):
                 raise InputError(f"{name} is {getattr(self, name)!r}: pass a list of columns")
@@ -150,7 +158,7 @@ class Columns:
         partial = next((name for name, value in known.items() if value), None)
         if partial is not None and (self.slate or self.wide or self.candidates):
             raise InputError(f"`{partial}` is for long tables with one pick a round: write one row per offered arm")
-        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates, **known}
+        arms = {"slate": self.slate, "wide": self.wide, "candidates": self.candidates, **known, "missing": self.missing}
         given = next((name for name, value in arms.items() if value), None)
         if self.per_round and given is not None:
             others = "`context`, `offered`, `items`, `users`"

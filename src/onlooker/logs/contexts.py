@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.arm_ids import as_arms, check_arms, encoded, in_order, key_of, places
 from onlooker.logs.categories import Categories, Encoding
@@ -276,7 +277,7 @@ def _flat(offered: Any) -> tuple[Any, Index]:
     if isinstance(offered, pa.Array) and pa.types.is_list(offered.type) | pa.types.is_large_list(offered.type):
         if offered.null_count:
             raise InputError(f"round {offered.is_null().index(True).as_py()} has no list of offered arms: fill it in")
-        return offered.flatten(), np.diff(offered.offsets.to_numpy())
+        return offered.flatten(), np.diff(arrow_values(offered.offsets))
     if not hasattr(offered, "__iter__") or isinstance(offered, str | bytes):
         raise InputError(
             f"offered is a {type(offered).__name__}: pass a boolean mask, or a list of ids for every round"

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, UnseenCategoryWarning
 from onlooker.base.memory_limit import check_memory
+from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
 from onlooker.base.warn import warn
@@ -89,7 +90,7 @@ def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bo
     if not gaps:
         return
     level = " with a level such as 'none'" if any(is_text(table[name].type) for name in gaps) else ""
-    others = ", leave the round out, or name the other columns with `features`"
+    others = ", leave the round out (missing='leave-out'), or name the other columns with `features`"
     remedies = others if free else ", or leave the round out"
     if len(gaps) == 1:
         ((name, found),) = gaps.items()
@@ -300,7 +301,7 @@ def column_numbers(array: Any) -> NDArray[Any]:
 
     if pa.types.is_decimal(array.type):
         array = array.cast(pa.float64())
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = arrow_values(array)
     return values
 
 
@@ -313,7 +314,7 @@ def column_levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
         levels = coded.dictionary.cast(pa.string()).to_pylist()
     except pa.ArrowException as error:
         raise InputError(f"column {name!r} holds {str(array.type)[:60]}, which is no category: leave it out") from error
-    return levels, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return levels, arrow_values(coded.indices).astype(np.int64)
 
 
 def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:

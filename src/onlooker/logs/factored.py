@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
@@ -464,7 +464,7 @@ class FactoredRows(Layout):
             if step == 1:
                 return self._range(start, max(start, stop))
             rows = np.arange(start, stop, step)
-        return self._gather(np.arange(self.shape[0])[rows])
+        return self._gather(_as_places(rows, self.shape[0]))
 
     def _range(self, start: int, stop: int) -> FactoredRows:
         """Rows that lie next to each other, as a view; of a round that is cut, those that are left."""
@@ -605,6 +605,26 @@ def check_table(
         number = repr(ids[at].item() if hasattr(ids[at], "item") else ids[at]) if ids is not None else at
         what = remedy or f"fill missing values in or leave the {row} out"
         raise InputError(f"{row} {number}, feature {name} is {table[at, column]}: {what}")
+
+
+def _as_places(rows: ArrayLike, n_rows: int) -> Index:
+    """What an index of numpy's points at, without a number for every row of the log: there may be billions.
+
+    Examples
+    --------
+    >>> _as_places(np.array([-1, 0]), 4), _as_places(np.array([True, False, True]), 3)
+    (array([3, 0]), array([0, 2]))
+    """
+    index = np.asarray(rows)
+    if index.dtype == bool:
+        if index.shape != (n_rows,):
+            raise IndexError(f"{index.shape} marks for {n_rows} rows")
+        return np.flatnonzero(index)
+    index = index.astype(np.int64)
+    outside = (index < -n_rows) | (index >= n_rows)
+    if outside.any():
+        raise IndexError(f"row {index[outside][0]} of {n_rows}")
+    return np.where(index < 0, index + n_rows, index)
 
 
 def _is_full(which: Index, starts: Index, n_arms: int) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import did_you_mean
-from onlooker.base.errors import InputError, OnlyOnPicksWarning
+from onlooker.base.checks import counted, did_you_mean
+from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
@@ -107,7 +108,43 @@ class LogArrays:
 def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
     """Take a table of pandas, polars or pyarrow apart."""
     table, columns = as_table(frame, columns)
+    table = without_missing(table, columns)
     return parts_of_table(table, columns, encoding_of(table, columns))
+
+
+def without_missing(table: Any, columns: Columns) -> Any:
+    """The table without the rounds that miss a feature, where they are to be left out; how many is said."""
+    if columns.missing is None or not len(table):
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    named = columns.named
+    names = feature_columns(table.schema, columns)[0] if named is None else [*named, *columns.crossed]
+    marks = np.zeros(len(table), dtype=bool)
+    for name in names:
+        gaps = pc.is_null(table[name], nan_is_null=pa.types.is_floating(table[name].type))
+        marks |= gaps.to_numpy(zero_copy_only=False)
+    if not marks.any():
+        return table
+    keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
+    if any(key.null_count for key in keys):
+        # Which round a row is of is not known: that is said where ids are looked at.
+        return table
+    grouping = group_rounds(keys)
+    incomplete = np.logical_or.reduceat(grouping.in_order(marks), grouping.offsets[:-1])
+    if incomplete.all():
+        raise InputError("every round misses a feature: fill values in, or name the columns to take with `features`")
+    dropped = grouping.in_order(np.arange(len(table)))[np.repeat(incomplete, np.diff(grouping.offsets))]
+    kept = np.ones(len(table), dtype=bool)
+    kept[dropped] = False
+    warn(
+        f"{counted(int(incomplete.sum()), 'round')} of {len(incomplete):,} ({counted(len(dropped), 'row')}) miss a "
+        "feature and are left out: weights are off if that has to do with what was picked, and draw_missing then "
+        "draws the values",
+        MissingValuesWarning,
+    )
+    return table.filter(pa.array(kept))
 
 
 def parts_of_table(
@@ -131,15 +168,15 @@ def parts_of_table(
     times = None
     if columns.order_by is not None:
         appeared = grouping
-        values = as_times(keys[columns.order_by].to_numpy(zero_copy_only=False), columns.order_by, first_row)
+        values = as_times(arrow_values(keys[columns.order_by]), columns.order_by, first_row)
         grouping, times = in_time(grouping, values, columns.order_by, first_row)
         if adjacent and grouping is not appeared:
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
     free = columns.like is None
     rows = encoded_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
-    ids = keys[columns.round].take(grouping.first).to_numpy(zero_copy_only=False)
-    arms = None if columns.arm is None else keys[columns.arm].to_numpy(zero_copy_only=False)
+    ids = arrow_values(keys[columns.round].take(grouping.first))
+    arms = None if columns.arm is None else arrow_values(keys[columns.arm])
     marks = None
     if columns.possible is not None:
         chosen, marks = marked_picks(keys[columns.chosen], columns.chosen, grouping, ids, first_row)
@@ -163,7 +200,7 @@ def parts_of_table(
         arm_ids=None if arms is None else grouping.in_order(arms),
         categories=encoding.categories or None,
         times=times,
-        by=None if columns.by is None else keys[columns.by].take(grouping.first).to_numpy(zero_copy_only=False),
+        by=None if columns.by is None else arrow_values(keys[columns.by].take(grouping.first)),
         possible=marks,
         offer_probability=_kept_with(keys, columns, grouping, first_row),
     )
@@ -284,7 +321,7 @@ def tell_times(table: Any, columns: Columns) -> None:
     first = np.sort(group_rounds(keys).first)
     stretches = [first]
     if columns.by is not None:
-        codes = keys[0].take(first).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        codes = arrow_values(keys[0].take(first).dictionary_encode().indices)
         stretches = [first[codes == code] for code in range(codes.max() + 1)]
     tell_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
 

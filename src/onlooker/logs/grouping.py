@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index
 from onlooker.logs.encoding import is_number, place
 
@@ -60,7 +61,7 @@ def run_starts(keys: Sequence[Any]) -> Index:
     differs = np.ones(len(keys[0]), dtype=bool)
     differs[1:] = False
     for key in keys:
-        differs[1:] |= pc.not_equal(key[1:], key[:-1]).to_numpy(zero_copy_only=False)
+        differs[1:] |= arrow_values(pc.not_equal(key[1:], key[:-1]))
     return np.flatnonzero(differs).astype(np.int64)
 
 
@@ -69,14 +70,14 @@ def _codes_of_runs(ids: Sequence[Any]) -> Index | None:
     import pyarrow as pa
 
     if len(ids) == 1 and pa.types.is_integer(ids[0].type):
-        values = ids[0].to_numpy(zero_copy_only=False)
+        values = arrow_values(ids[0])
         if (values[1:] > values[:-1]).all():
             return None
     codes = np.zeros(len(ids[0]), dtype=np.int64)
     for one in ids:
         coded = one.dictionary_encode()
-        both = codes * len(coded.dictionary) + coded.indices.to_numpy(zero_copy_only=False)
-        codes = pa.array(both).dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        both = codes * len(coded.dictionary) + arrow_values(coded.indices)
+        codes = arrow_values(pa.array(both).dictionary_encode().indices).astype(np.int64)
     return None if len(codes) == codes.max(initial=-1) + 1 else codes
 
 
@@ -108,7 +109,7 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
 
     `by` is the column that tells learners apart, if one does.
     """
-    values = column.to_numpy(zero_copy_only=False)
+    values = arrow_values(column)
     if not is_number(column.type):
         # Text of numbers is odd from its first row; a stray word is odder.
         odd = np.array([row for row, value in enumerate(values) if value not in {"0", "1"}] or [0])

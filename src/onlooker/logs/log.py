@@ -317,6 +317,8 @@ class BanditLog:
         context: Sequence[str] = (),
         offered: str | None = None,
         items: Any = None,
+        users: Any = None,
+        user: str | None = None,
         cross: Sequence[tuple[str, str]] | None = None,
         slate: str | None = None,
         wide: str | None = None,
@@ -324,6 +326,7 @@ class BanditLog:
         possible: str | None = None,
         picked_group: str | None = None,
         offer_probability: str | None = None,
+        missing: str | None = None,
     ) -> BanditLog | dict[str, BanditLog]:
         """Take a long table (pandas, polars, pyarrow): one row per offered arm.
 
@@ -343,9 +346,11 @@ class BanditLog:
         Where only a set is known that holds the pick, `possible` names a column that is 1 for each of its arms; or
         `picked_group` names one with the group of each arm, and `chosen` then has the group of the pick, or is 1 for an
         arm of it. Where offers are a sample, `offer_probability` names the column with what each row is kept with.
+        Missing values of features are refused; `missing="leave-out"` leaves their rounds out, and warns how many.
 
         A table of one row per round names the columns that describe the round with `context` and the picked arm with
         `arm`; `offered` is a column with the ids of the arms on offer, and `items` a table of the arms' features by id.
+        `users` is a table of what describes a round's user by id, and `user` the column of these ids.
         See `from_contexts` for what the weights are. Or the columns of the arms are side by side, as `arm1_price` and
         `arm2_price`, and `chosen` names the arm (`wide="{arm}_{feature}"` says how the columns are named, where that is
         not clear); arms whose columns are all missing were not offered. Or the column `candidates` holds a list of
@@ -364,6 +369,10 @@ class BanditLog:
         >>> visits = pa.table({"age": [30.0, 45.0], "hour": [9.0, 21.0], "shown": ["news", "sport"]})
         >>> BanditLog.from_frame(visits, context=["age", "hour"], arm="shown").chosen
         array([0, 1])
+        >>> visits = pa.table({"user": ["ann", "bob", "ann"], "shown": ["news", "sport", "sport"]})
+        >>> users = pa.table({"user": ["ann", "bob"], "age": [30.0, 45.0]})
+        >>> BanditLog.from_frame(visits, arm="shown", users=users).features.contexts.ravel()
+        array([30., 45., 30.])
         """
         from onlooker.logs.columns import Columns
         from onlooker.logs.frames import parts_of_frame
@@ -384,9 +393,12 @@ class BanditLog:
             context=context,
             offered=offered,
             items=items,
+            users=users,
+            user=user,
             possible=possible,
             picked_group=picked_group,
             offer_probability=offer_probability,
+            missing=missing,
         )
         if columns.per_round:
             from onlooker.logs.round_table import rounds_of_frame

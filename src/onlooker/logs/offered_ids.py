@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Ids, Index
 from onlooker.logs.encoding import check_complete, is_number, is_text, place
 
@@ -94,7 +95,7 @@ def offers_of(column: Any, name: str, first_row: int = 0, mark: str | None = Non
             column = column.cast(pa.large_list(column.type.value_type))
         except (AttributeError, pa.ArrowException) as error:
             raise InputError(f"column {name!r} holds {str(column.type)[:60]}: pass lists of ids, or text") from error
-    sizes = pc.list_value_length(column).to_numpy(zero_copy_only=False).astype(np.int64)
+    sizes = arrow_values(pc.list_value_length(column)).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     found = column.flatten()
     if found.null_count:
@@ -133,8 +134,8 @@ def _split(texts: Any, mark: str) -> Any:
     texts = pc.utf8_trim_whitespace(texts)
     split = pc.utf8_split_whitespace(texts) if mark == " " else pc.split_pattern(texts, mark)
     ids = pc.utf8_trim_whitespace(split.flatten())
-    filled = pc.not_equal(ids, "").to_numpy(zero_copy_only=False)
-    sizes = pc.list_value_length(split).to_numpy(zero_copy_only=False)
+    filled = arrow_values(pc.not_equal(ids, ""))
+    sizes = arrow_values(pc.list_value_length(split))
     ends = np.concatenate([[0], np.cumsum(filled)])[np.concatenate([[0], np.cumsum(sizes)])]
     return pa.LargeListArray.from_arrays(
         pa.array(ends, pa.int64()), ids.filter(pa.array(filled)).cast(pa.large_string())
@@ -201,8 +202,8 @@ class Arms:
 
         coded = ids.dictionary_encode()
         found = pc.index_in(coded.dictionary.cast(pa.large_string()), value_set=self._texts).fill_null(-1)
-        where = np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
-        return np.asarray(where[coded.indices.to_numpy(zero_copy_only=False)])
+        where = np.asarray(arrow_values(found), dtype=np.int32)
+        return np.asarray(where[arrow_values(coded.indices)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -273,4 +274,18 @@ def _shown(id_: object) -> str:
 
 
 def _as_numpy(ids: Any) -> Ids:
-    return np.asarray(ids.to_numpy(zero_copy_only=False))
+    return np.asarray(arrow_values(ids))
+
+
+def check_unique(ids: Any, name: str, what: str = "item") -> None:
+    """Refuse a table that has an id twice; `what` its rows are."""
+    coded = ids.dictionary_encode()
+    codes = arrow_values(coded.indices)
+    if len(coded.dictionary) < len(ids):
+        order = np.argsort(codes, kind="stable")
+        again = int(order[1:][codes[order[1:]] == codes[order[:-1]]].min())
+        first = int(np.flatnonzero(codes == codes[again])[0])
+        raise InputError(
+            f"column {name!r} has the id {ids[again].as_py()!r} twice, in rows {first + 1} and {again + 1} (counting "
+            f"from 1, without the header): give every {what} one row"
+        )

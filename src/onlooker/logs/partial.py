@@ -141,13 +141,13 @@ def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
     """What to say where picks are needed of which only sets are known."""
     return InputError(
         f"in {n_sets:,} of {counted(n_rounds, 'round')} only a set of arms is known that holds the pick (`possible`), "
-        "and picks are needed here: use SuffixImitation, DynamicImitation, TrackingObserver, diagnose or propensities, "
-        "which take sets"
+        "and picks are needed here: use SuffixImitation or diagnose, or with the log in memory DynamicImitation, "
+        "TrackingObserver or propensities, which take sets"
     )
 
 
 def known_in_part(log: Any) -> list[str]:
-    """What a log knows only in part, a line each; of a log that is not in memory nothing is said here.
+    """What a log knows only in part, a line each; one that is in parts is gone through once, if its first one says so.
 
     Examples
     --------
@@ -155,21 +155,45 @@ def known_in_part(log: Any) -> list[str]:
     >>> known_in_part(BanditLog(np.eye(5), [0, 2, 5], None, possible=[0, 1, 1, 1, 0]))
     ['picks known to a set in 1 of 2 rounds, of 2 of 3 arms on average: fits allow for it']
     """
+    total: dict[str, float] = dict.fromkeys(_COUNTED, 0.0)
+    for part in log.run(_itself) if hasattr(log, "run") else [log]:
+        if not part.partial and not total["rounds"]:
+            return []
+        for name, value in _known_in_part(part).items():
+            total[name] += value
     lines = []
-    if getattr(log, "possible", None) is not None:
-        sets = log.chosen_or_unknown == UNKNOWN
-        sizes = np.add.reduceat(log.possible, log.offsets[:-1], dtype=np.int64)[sets]
+    if total["sets"]:
         lines.append(
-            f"picks known to a set in {int(sets.sum()):,} of {counted(log.n_rounds, 'round')}, of {sizes.mean():.3g} "
-            f"of {log.n_arms[sets].mean():.3g} arms on average: fits allow for it"
+            f"picks known to a set in {int(total['sets']):,} of {counted(int(total['rounds']), 'round')}, of "
+            f"{total['possible'] / total['sets']:.3g} of {total['offered'] / total['sets']:.3g} arms on average: "
+            "fits allow for it"
         )
-    chances = getattr(log, "offer_probability", None)
-    if chances is not None:
+    if total["sampled"]:
         lines.append(
-            f"offers are a sample: {len(chances):,} rows stand for about {float(np.sum(1 / chances)):,.0f}, "
+            f"offers are a sample: {int(total['sampled']):,} rows stand for about {total['stand_for']:,.0f}, "
             "fits correct for it"
         )
     return lines
+
+
+_COUNTED = ("rounds", "sets", "possible", "offered", "sampled", "stand_for")
+
+
+def _itself(part: Any, first: int) -> Any:  # noqa: ARG001  the form of a task
+    return part
+
+
+def _known_in_part(log: Any) -> dict[str, float]:
+    """Rounds, those with sets, arms in these and on offer there, sampled rows, and rows that they stand for."""
+    found = {"rounds": float(log.n_rounds)}
+    if log.possible is not None and log.n_rounds:
+        sets = log.chosen_or_unknown == UNKNOWN
+        sizes = np.add.reduceat(log.possible, log.offsets[:-1], dtype=np.int64)[sets]
+        found |= {"sets": sets.sum(), "possible": sizes.sum(), "offered": log.n_arms[sets].sum()}
+    if log.offer_probability is not None:
+        chances = log.offer_probability
+        found |= {"sampled": len(chances), "stand_for": float(np.sum(1 / chances))}
+    return found
 
 
 def same_part(values: Any, rows: Any) -> Any:

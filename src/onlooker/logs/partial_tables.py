@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index, Vector
 from onlooker.logs.encoding import is_number, place
 from onlooker.logs.grouping import Grouping, odd_pick
@@ -28,8 +29,8 @@ def grouped_picks(
     `groups` has the group of every arm. `chosen` names the group of the pick, the same in all rows of a round; or it is
     1 for one or more arms of that group.
     """
-    values = grouping.in_order(chosen.to_numpy(zero_copy_only=False))
-    of_arm = grouping.in_order(groups.to_numpy(zero_copy_only=False))
+    values = grouping.in_order(arrow_values(chosen))
+    of_arm = grouping.in_order(arrow_values(groups))
     starts, sizes = grouping.offsets[:-1], np.diff(grouping.offsets)
     constant = bool((values == np.repeat(values[starts], sizes)).all())
     if constant:
@@ -58,7 +59,7 @@ def kept_with(column: Any, name: str, grouping: Grouping, first_row: int = 0) ->
     """Probability with which every row was kept."""
     if not is_number(column.type):
         raise InputError(f"column {name!r} holds {column.type}: probabilities are numbers above 0 and at most 1")
-    values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    values = arrow_values(column).astype(np.float64)
     wrong = np.flatnonzero(~((values > 0) & (values <= 1)))
     if len(wrong):
         at = place(first_row + int(wrong[0]))
@@ -69,7 +70,7 @@ def kept_with(column: Any, name: str, grouping: Grouping, first_row: int = 0) ->
 
 
 def _flags(column: Any, name: str, first_row: int) -> Marks:
-    values = column.to_numpy(zero_copy_only=False)
+    values = arrow_values(column)
     if not is_number(column.type):
         odd = [row for row, value in enumerate(values) if value not in {"0", "1"}] or [0]
         raise odd_pick(name, first_row + odd[0], values.tolist()[odd[0]])

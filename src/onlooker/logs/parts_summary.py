@@ -12,6 +12,7 @@ from onlooker.base.memory_limit import check_work
 from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog
+from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import in_slate, whole_slates
 
@@ -41,6 +42,11 @@ class EvenSample:
         """The rows where they are not dense."""
         self._sizes: list[Index] = []
         self._chosen: list[Index] = []
+        self._marks: list[Marks] = []
+        self._chances: list[Vector] = []
+        """What is known of the rows only in part."""
+        self._in_part = [False, False]
+        """Whether picks are known to sets, and offers are a sample."""
         self._n_rows = 0
         self._like: BanditLog | None = None
 
@@ -58,22 +64,24 @@ class EvenSample:
             self._rows[self._n_rows : stop] = taken.features
         self._n_rows = stop
         self._sizes.append(taken.n_arms)
-        if taken.partial:
-            raise InputError(
-                "picks or offers are known only in part, which needs the log in memory: read it with read_log(path) "
-                "instead of scan_log, on the command line without --memory-limit and --engine"
-            )
-        self._chosen.append(taken.chosen)
+        self._chosen.append(taken.chosen_or_unknown)
+        self._marks.append(marks_of(taken.chosen, taken.offsets) if taken.possible is None else taken.possible)
+        chances = taken.offer_probability
+        self._chances.append(np.ones(len(taken.features)) if chances is None else chances)
+        self._in_part = [self._in_part[0] or taken.possible is not None, self._in_part[1] or chances is not None]
 
     def log(self) -> BanditLog:
         """What was kept, without ids; it shares the sample's memory."""
         assert self._like is not None
+        sets, sampled = self._in_part
         return BanditLog(
             self._joined() if self._layouts else self._rows[: self._n_rows],
             np.concatenate([[0], *map(np.asarray, self._sizes)]).cumsum(),
             np.concatenate(self._chosen),
             feature_names=self._like.feature_names,
             categories=self._like.categories,
+            possible=np.concatenate(self._marks) if sets else None,
+            offer_probability=np.concatenate(self._chances) if sampled else None,
         )
 
     def _joined(self) -> Layout:
@@ -118,6 +126,7 @@ class EvenSample:
         for begin in range(0, 0 if self._layouts else len(source), _MOVED_ROWS):
             rows = source[begin : begin + _MOVED_ROWS]
             self._rows[begin : begin + len(rows)] = self._rows[rows]
+        self._marks, self._chances = [np.concatenate(self._marks)[source]], [np.concatenate(self._chances)[source]]
         self._n_rows = len(source)
         self._sizes, self._chosen = [sizes], [chosen[::2]]
 
@@ -176,21 +185,34 @@ class Counts:
     n_rounds: int
     """All of them."""
     n_choices: int
-    """Those that offer two arms or more."""
+    """Those that offer two arms or more, and reveal something of the pick."""
     log_arms: float
-    """Sum over the rounds of the logarithm of how many arms they offer."""
+    """Sum over the rounds of the logarithm of how many arms they offer, for every one that may be the pick."""
     slated: bool = False
     """Whether some of them are positions of one slate."""
+    n_vague: int = 0
+    """Those that offer two arms or more, each of which may be the pick."""
+    n_sets: int = 0
+    """Those of which only a set is known that holds the pick."""
+    has_sets: bool = False
+    """Whether picks are given by sets, even if each has one arm."""
 
     @classmethod
     def of(cls, log: BanditLog) -> Counts:
         """Count the rounds of a log."""
-        sizes = log.n_arms
+        sizes, informative = log.n_arms, log.informative
+        arms = np.log(sizes)
+        if log.partial and log.n_rounds:
+            stand_for = np.ones(len(log.features)) if log.offer_probability is None else 1 / log.offer_probability
+            arms = np.log(np.add.reduceat(stand_for, log.offsets[:-1]) / log.of_picks(stand_for))
         return cls(
             n_rounds=log.n_rounds,
-            n_choices=int(np.count_nonzero(sizes > 1)),
-            log_arms=float(np.log(sizes).sum()),
+            n_choices=int(np.count_nonzero(informative)),
+            log_arms=float(arms.sum()),
             slated=bool(in_slate(log.round_ids, sizes).any()),
+            n_vague=int(np.count_nonzero((sizes > 1) & ~informative)),
+            n_sets=log.n_sets,
+            has_sets=log.possible is not None,
         )
 
     def __add__(self, other: Counts) -> Counts:
@@ -199,6 +221,9 @@ class Counts:
             n_choices=self.n_choices + other.n_choices,
             log_arms=self.log_arms + other.log_arms,
             slated=self.slated or other.slated,
+            n_vague=self.n_vague + other.n_vague,
+            n_sets=self.n_sets + other.n_sets,
+            has_sets=self.has_sets or other.has_sets,
         )
 
 

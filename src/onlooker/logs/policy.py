@@ -50,6 +50,22 @@ class Policy(Protocol):
         """Write it to a file in which nothing is run."""
 
 
+class Scoring:
+    """What policies share that only differ in their scores."""
+
+    def scores(self, log: BanditLog) -> Vector:
+        """Score of every offered arm, one per row of the log."""
+        raise NotImplementedError
+
+    def choose(self, log: BanditLog) -> Index:
+        """Position of the chosen arm in every round, shape (N,)."""
+        return ragged.argmax(self.scores(log), log.offsets)
+
+    def probabilities(self, log: BanditLog) -> Vector:
+        """Softmax of the scores within every round, one per row of `log.features`."""
+        return ragged.softmax(self.scores(log), log.offsets)
+
+
 def as_linear(policy: Policy, needed_by: str) -> LinearPolicy:
     """Refuse a policy that is not linear where its weights are needed."""
     if not isinstance(policy, LinearPolicy):

@@ -10,6 +10,7 @@ import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoding, level_name, products_of
 from onlooker.logs.columns import (
@@ -35,8 +36,9 @@ from onlooker.logs.encoding import (
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.frames import in_arrow, opened
 from onlooker.logs.log import BanditLog
-from onlooker.logs.offered_ids import Arms, Places, distinct, offers_of, places_of, plain_ids
+from onlooker.logs.offered_ids import Arms, Places, check_unique, distinct, offers_of, places_of, plain_ids
 from onlooker.logs.timestamps import Counts, as_times, tell_rounds
+from onlooker.logs.users import joined_by
 
 _ID_NAMES = ("id", "item", "item_id", "arm", "arm_id")
 """What the column of ids is called in a table of items that does not call it as the log does."""
@@ -222,20 +224,6 @@ def _of_items(table: Any, columns: Columns) -> list[str]:
     return [name for name in columns.categories or () if name in table.column_names]
 
 
-def check_unique(ids: Any, name: str, what: str = "item") -> None:
-    """Refuse a table that has an id twice; `what` its rows are."""
-    coded = ids.dictionary_encode()
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    if len(coded.dictionary) < len(ids):
-        order = np.argsort(codes, kind="stable")
-        again = int(order[1:][codes[order[1:]] == codes[order[:-1]]].min())
-        first = int(np.flatnonzero(codes == codes[again])[0])
-        raise InputError(
-            f"column {name!r} has the id {ids[again].as_py()!r} twice, in rows {first + 1} and {again + 1} (counting "
-            f"from 1, without the header): give every {what} one row"
-        )
-
-
 def arms_of(columns: Columns) -> Items | None:
     """The arms, where they need not be looked for in the log: those of the items, or of what it is to be like."""
     if columns.items is not None:
@@ -318,7 +306,7 @@ def log_of_rounds(
     offsets = places.offsets
     if offsets is None:
         offsets = np.arange(len(table) + 1, dtype=np.int64) * len(items.arms)
-    ids = {name: table[name].to_numpy() for name in keys}
+    ids = {name: arrow_values(table[name]) for name in keys}
     names, categories = names_of(items, encoding)
     times = None if columns.order_by is None else as_times(ids[columns.order_by], columns.order_by, first_row)
     log = BanditLog(
@@ -340,9 +328,21 @@ def log_of_rounds(
 def rounds_of_frame(frame: Any, columns: Columns) -> Rounds:
     """Make a log of a table of pandas, polars or pyarrow with one row per round."""
     table, names = opened(frame)
-    columns = resolved(names, columns)
-    read = in_table(names, columns)
-    return rounds_of_table(in_arrow(table, list(dict.fromkeys([*read.keys, *read.context]))), columns)
+    users, of_users = None, list[str]()
+    if columns.users is not None:
+        given, known = opened(columns.users)
+        users, columns = joined_by(in_arrow(given, known), names, columns)
+        of_users = users.names
+    elif columns.user is not None:
+        raise InputError("`user` is the id of a round's user: pass the table of them as `users`")
+    columns = resolved([*names, *of_users], columns)
+    read = in_table([*names, *of_users], columns)
+    found = in_arrow(table, list(dict.fromkeys(name for name in (*read.keys, *read.context) if name in names)))
+    if users is not None:
+        known = [name for name in read.context if name in of_users]
+        for field, column in zip(users.fields(known), users.look_up(found[users.key], known, 0), strict=True):
+            found = found.append_column(field, [column])
+    return rounds_of_table(found, columns)
 
 
 def rounds_of_table(table: Any, columns: Columns) -> Rounds:
@@ -362,7 +362,7 @@ def _check_rounds(table: Any, columns: Columns) -> None:
 
     keys = [columns.by, columns.round] if columns.by else [columns.round]
     tally = table.select(keys).group_by(keys).aggregate([([], "count_all")])
-    most = int(np.argmax(tally["count_all"].to_numpy()))
+    most = int(np.argmax(arrow_values(tally["count_all"])))
     if tally["count_all"][most].as_py() == 1:
         seen = Counts()
         seen.see(table[columns.round].combine_chunks())

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index
 from onlooker.base.warn import warn
 from onlooker.logs.columns import Columns, check_columns, check_once, check_plain, is_outcome, understood
@@ -166,7 +167,7 @@ class RowShape(ABC):
                     )
                 seen[key] = row
         if columns.order_by is not None:
-            as_times(table[columns.order_by].to_numpy(), columns.order_by, first_row)
+            as_times(arrow_values(table[columns.order_by]), columns.order_by, first_row)
 
     def tell_times(self, table: Any) -> None:
         """Warn of columns that look like times, fall from row to row and are not used."""

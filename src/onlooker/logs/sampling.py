@@ -12,8 +12,8 @@ from onlooker.logs.factored import FactoredRows
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log
 
-SEARCHED = 60
-"""Halvings of the interval in which the logarithm of the rate of draws lies: all digits of a double."""
+STEPS, CLOSE = 200, 1e-9
+"""Newton's steps at most, and how near they come: the rate need not be exact, since its probabilities are."""
 
 
 def sample_offers(log: BanditLog, n: int, *, seed: int = 0, weights: ArrayLike | None = None) -> BanditLog:
@@ -93,11 +93,10 @@ def _by_weight(log: BanditLog, size: int, weights: ArrayLike, rng: np.random.Gen
 def _by_arm(log: BanditLog, rates: Vector, rng: np.random.Generator) -> tuple[Index, Vector]:
     """Rows of a catalogue that every round offers: a Poisson number of draws with replacement, so none is looked at."""
     ends = np.cumsum(rates)
-    parts = []
-    for first, pick in zip(log.offsets[:-1].tolist(), log.chosen.tolist(), strict=True):
-        draws = np.searchsorted(ends, rng.random(rng.poisson(ends[-1])) * ends[-1], side="right")
-        parts.append(first + np.unique(np.append(draws, pick)))
-    rows = np.concatenate(parts)
+    many = rng.poisson(ends[-1], log.n_rounds)
+    draws = np.searchsorted(ends, rng.random(int(many.sum())) * ends[-1], side="right")
+    drawn = np.repeat(log.offsets[:-1], many) + np.minimum(draws, len(rates) - 1)
+    rows = np.unique(np.concatenate([drawn, log.chosen_rows]))
     return rows, -np.expm1(-rates[rows % len(rates)])
 
 
@@ -123,9 +122,12 @@ def _rates(weights: Vector, offsets: Index, wanted: int) -> Vector:
         raise InputError(f"all weights of round {int(np.flatnonzero(totals == 0)[0])} are 0: give some arm more")
     shares = weights / np.repeat(totals, sizes)
     most = np.minimum(wanted, np.add.reduceat(weights > 0, starts, dtype=np.int64) * (1 - 1e-6))
-    low, high = np.full(len(starts), -10.0), np.full(len(starts), 40.0)
-    for _ in range(SEARCHED):
-        middle = 0.5 * (low + high)
-        found = np.add.reduceat(-np.expm1(-np.repeat(np.exp(middle), sizes) * shares), starts)
-        high, low = np.where(found >= most, middle, high), np.where(found >= most, low, middle)
-    return np.asarray(np.repeat(np.exp(high), sizes) * shares)
+    # The number that is drawn rises with the rate and bends down: Newton's steps from below never pass the root.
+    rate = most.astype(np.float64)
+    for _ in range(STEPS):
+        missed = np.exp(-np.repeat(rate, sizes) * shares)
+        short = most - np.add.reduceat(1.0 - missed, starts)
+        if (short <= CLOSE * most).all():
+            break
+        rate += np.maximum(short, 0.0) / np.add.reduceat(missed * shares, starts)
+    return np.asarray(np.repeat(rate, sizes) * shares)

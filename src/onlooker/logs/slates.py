@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Ids, Index, Vector
 from onlooker.logs.encoding import is_number, place
 from onlooker.logs.grouping import Grouping, odd_pick
@@ -118,7 +119,7 @@ def _positions(column: Any, name: str, first_row: int) -> Vector:
 
 
 def _flags(column: Any, name: str, first_row: int) -> NDArray[np.bool_]:
-    values = column.to_numpy(zero_copy_only=False)
+    values = arrow_values(column)
     if not is_number(column.type):
         raise odd_pick(name, first_row, values.tolist()[0])
     odd = np.flatnonzero(values != values.astype(bool))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding, products_of
@@ -73,7 +74,7 @@ def offers_in(frame: Any, policy: Encoded, crossing: Crossing | None) -> Offers:
     if ROUND not in names or ROUND in encoding.columns:
         return Offers(rows, np.arange(len(rows)), np.array([0, len(rows)]))
     check_complete(columns[ROUND], ROUND, 0)
-    codes = columns[ROUND].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    codes = arrow_values(columns[ROUND].combine_chunks().dictionary_encode().indices)
     offsets = np.append(0, np.cumsum(np.bincount(codes))).astype(np.int64)
     return Offers(rows, np.argsort(codes, kind="stable"), offsets)
 

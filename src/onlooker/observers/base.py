@@ -7,7 +7,8 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,8 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
+from onlooker.imitation.score_models import LINEAR, Basis, Named
+from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
@@ -27,6 +30,22 @@ from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers.ahead import Predict, calibrated, growing_fits
 from onlooker.observers.fitted_rounds import FittedRounds
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def in_basis(method: Method) -> Method:
+    """Have a method of an observer that follows a basis act on the observer of that basis, with logs in it."""
+
+    @wraps(method)
+    def run(self: Observer, *arguments: Any, **options: Any) -> Any:
+        if self._inner is None:
+            return method(self, *arguments, **options)
+        inner, basis = self._inner
+        logs = [basis.basis(one) if isinstance(one, BanditLog) else one for one in arguments]
+        return getattr(inner, method.__name__)(*logs, **options)
+
+    return cast("Method", run)
 
 
 class Observer(Pictured, InHtml):
@@ -51,6 +70,8 @@ class Observer(Pictured, InHtml):
     """Fits to drawn picks, where only sets are known, with the picks."""
     _combined: tuple[Vector, Matrix] | None = None
     """Their combined estimate and covariance."""
+    _inner: tuple[Self, Basis] | None = None
+    """Of a score that is not linear, the observer that follows its basis, and the basis."""
     _lost: Index | None = None
     """How many rounds were lost before each of them, where `gaps` said so."""
 
@@ -63,10 +84,12 @@ class Observer(Pictured, InHtml):
         """Weight of each feature, shape (d,); only linear policies have them."""
         return as_linear(self._fitted(), "theta_").theta
 
+    @in_basis
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the recovered policy chooses in every round, shape (N,)."""
         return self._fitted().choose(as_log(log, "predict"))
 
+    @in_basis
     def predict_proba(self, log: BanditLog) -> Vector:
         """Probability of every offered arm as the learner's next pick, one per row of `log.features`.
 
@@ -190,6 +213,33 @@ class Observer(Pictured, InHtml):
         self.warnings_ = (*before, *self.warnings_)
         return self
 
+    def _fit_in_basis(self, log: BanditLog | Parts, score: object, **options: Any) -> Self:
+        """Follow the columns of a score that is linear in a basis, which is chosen on the second half of the log."""
+        known = as_log(log, "a score that is not linear")
+        basis = basis_of(known, score)
+        if basis.positive is not None and basis.positive.any():
+            raise InputError("weights that are followed know no bounds: leave monotone out")
+        inner = type(self)(**{**self.get_params(deep=False), "score": LINEAR}).fit(basis.basis(known), **options)
+        return self._adopt(inner, basis, known)
+
+    def _adopt(self, inner: Self, basis: Basis, log: Named) -> Self:
+        """Have what the observer of a basis found, with a policy for logs as they are."""
+        self.__dict__.update({name: value for name, value in vars(inner).items() if name.endswith("_")})
+        self._inner, self._lost, self._fitted_rounds = (inner, basis), inner._lost, None
+        spread: Matrix = getattr(inner, "covariance_")  # noqa: B009  only observers with intervals follow a basis
+        self.policy_ = basis.policy(inner.theta_, log, np.nan_to_num(spread))
+        return self
+
+    def _check_picks_seen(self, log: BanditLog | Parts | None = None) -> None:
+        """Refuse to go on where picks are known only to sets, here or in the rounds before."""
+        if self._drawn is None and getattr(log, "possible", None) is None:
+            return
+        raise InputError(
+            "picks that are known only to a set are drawn given all other rounds, so each new round changes what "
+            "earlier ones say, and no state can hold that: fit the whole log again when it grows (`policy_.save` keeps "
+            "the policy)"
+        )
+
     def _average(self, log: BanditLog, predict: Callable[[Self, BanditLog], Vector]) -> Vector:
         """Mean over the draws of what each says of a log."""
         assert self._drawn is not None
@@ -226,10 +276,12 @@ class Observer(Pictured, InHtml):
             )
         return place == 0 or self._fitted_rounds is None
 
+    @in_basis
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that the recovered policy makes too; of a set, whether its pick lies in it."""
         return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
+    @in_basis
     def summary(self, level: float = 0.95) -> Any:
         """The weights in figures; print it, or take `to_frame()`. Observers without intervals have NaN for them.
 

@@ -7,11 +7,12 @@ of the context that all arms share, and which contrasts are taken makes no diffe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.objective import CurvedPoint
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.factored import FactoredRows
@@ -28,7 +29,7 @@ class Coordinates:
     Examples
     --------
     >>> log = BanditLog.from_contexts(np.eye(3), chosen=["a", "b", "c"])
-    >>> found = Coordinates.of(log)
+    >>> found = Coordinates.of([log])
     >>> found.basis.shape, found.n_contrasts, found.width
     ((9, 6), 2, 3)
     >>> weights = found.basis @ np.ones(6)
@@ -46,15 +47,17 @@ class Coordinates:
     """Takes coordinates to weights, its columns orthonormal."""
 
     @classmethod
-    def of(cls, log: BanditLog) -> Coordinates:
-        """Those of logs like this one."""
-        rows = log.features
+    def of(cls, logs: Sequence[BanditLog]) -> Coordinates:
+        """Those of logs with the same features, and the same arms where each has weights of its own."""
+        rows = logs[0].features
         if not (isinstance(rows, FactoredRows) and rows.per_arm):
-            return cls(log.n_features)
+            return cls(logs[0].n_features)
         arms, width, own = rows.n_arms, rows.n_block, rows.n_own
         # Helmert's contrasts: each arm against the mean of those before it.
         contrasts = np.triu(np.ones((arms, arms)), 1)[:, 1:] - np.diag(np.arange(arms, dtype=np.float64))[:, 1:]
         contrasts /= np.linalg.norm(contrasts, axis=0)
+        # Arms in an order of their own, so that neither names nor their order change the answer.
+        contrasts = contrasts[np.argsort(_arm_order(logs, arms))]
         basis = np.zeros((own + arms * width, own + (arms - 1) * width))
         basis[:own, :own] = np.eye(own)
         basis[own:, own:] = np.kron(contrasts, np.eye(width))
@@ -119,6 +122,20 @@ class Coordinates:
             mean = (found[self.n_own :].reshape(self.n_contrasts, self.width) ** 2).mean(axis=0) ** 0.5
             found[self.n_own :] = np.tile(mean, self.n_contrasts)
         return found
+
+
+def _arm_order(logs: Sequence[BanditLog], n_arms: int) -> Index:
+    """The arms by how often they were picked, and by the contexts in which they were."""
+    keys = np.zeros((n_arms, 1))
+    for log in logs:
+        rows = log.features
+        assert isinstance(rows, FactoredRows)
+        picked = log.chosen if rows.which is None else rows.which[log.chosen_rows]
+        contexts = np.zeros((log.n_rounds, 0)) if rows.contexts is None else rows.contexts
+        keys = keys + np.column_stack(
+            [np.bincount(picked, values, n_arms) for values in (np.ones(log.n_rounds), *contexts.T)]
+        )
+    return np.lexsort(keys.T[::-1])
 
 
 def scores(log: BanditLog, thetas: Matrix) -> Matrix:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,11 +25,13 @@ from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
+from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
+from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts, parts_of
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
-from onlooker.observers.base import Observer
+from onlooker.observers.base import Observer, in_basis
 from onlooker.observers.dynamic.follower import Follower
 from onlooker.observers.dynamic.offers import as_times
 from onlooker.observers.dynamic.path import WeightPath
@@ -51,6 +54,10 @@ class DynamicImitation(Observer):
     ----------
     checkpoints
         Rounds after which `path_` has the weights, the last round beside them; None takes 60, evenly spread.
+    score
+        How features become an arm's score: `Linear()`, or one that is linear in a basis, `Additive()` or `Products()`,
+        the name of one, or `"auto"`. The basis is chosen on the second half of the log, and its weights are followed:
+        `path_`, `covariance_` and `summary()` are of these. Kept as `score_model`, since `score` is a method.
 
     Attributes
     ----------
@@ -97,7 +104,7 @@ class DynamicImitation(Observer):
     True
     """
 
-    policy_: LinearPolicy
+    policy_: Any
     lapse_: float
     evidence_: float
     chance_: float
@@ -107,8 +114,11 @@ class DynamicImitation(Observer):
     _earlier: tuple[WeightPath, tuple[int, ...]] | None
     _pending: Rounds | None
 
-    def __init__(self, *, checkpoints: Sequence[int] | None = None) -> None:
+    _stored: ClassVar[Mapping[str, str]] = {"score": "score_model"}
+
+    def __init__(self, *, checkpoints: Sequence[int] | None = None, score: ScoreModel | str = LINEAR) -> None:
         self.checkpoints = checkpoints
+        self.score_model = score
 
     def fit(
         self,
@@ -127,6 +137,9 @@ class DynamicImitation(Observer):
         Where rounds were lost, `gaps` has how many before each round, or says where that is found: `"ids"` or `"times"`
         (see `fill_gaps`). The learner is taken to have learned there from picks like those nearby; `n_lost_` counts.
         """
+        self._inner = None
+        if not isinstance(as_score(self.score_model), Linear):
+            return self._fit_in_basis(log, self.score_model, times=times, gaps=gaps, progress=progress)
         if gaps is not None and times is not None:
             raise InputError("both times and gaps are given: pass one of them (gaps='times' uses the log's times)")
         self._drawn = self._combined = None
@@ -154,6 +167,11 @@ class DynamicImitation(Observer):
         """
         if not hasattr(self, "policy_"):
             return self.fit(log, times=times, progress=progress)
+        if self._inner is not None:
+            inner, basis = self._inner
+            inner = deepcopy(inner).partial_fit(basis.basis(as_log(log)), times=times, progress=progress)
+            return self._adopt(inner, basis, as_log(log))
+        self._check_picks_seen(log)
         if isinstance(log, Parts):
             kept = self.__dict__.copy()
             try:
@@ -178,6 +196,7 @@ class DynamicImitation(Observer):
         self._remember(log, more=True)
         return self._learn(follower)
 
+    @in_basis
     def propensities(self, log: BanditLog, ahead: bool = True, *, times: Any = None) -> Vector:  # noqa: FBT001, FBT002
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
 
@@ -190,6 +209,8 @@ class DynamicImitation(Observer):
         filled = self._filled(log)
         if filled is not None:
             return self.propensities(filled[0], ahead)[filled[1]]
+        if ahead and log.possible is not None:
+            return super().propensities(log)
         drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead, times=times))
         if drawn is not None:
             return drawn
@@ -210,8 +231,11 @@ class DynamicImitation(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if not isinstance(as_score(self.score_model), Linear):
+            basis = basis_of(as_log(log), self.score_model)
+            return type(self)().predicted_ahead(basis.basis(log))
         if as_log(log).possible is not None:
-            return type(self)().fit(log).propensities(log)
+            return super().predicted_ahead(log)
         found, follower = np.empty(int(as_log(log).offsets[-1])), Follower(log.n_features)
         follower.follow(log, as_times(None, log), found)
         return found
@@ -227,6 +251,7 @@ class DynamicImitation(Observer):
         follower.follow(log[:first], None if moments is None else moments[:first])
         return bool(np.isclose(follower.bank.evidence, self.evidence_, rtol=1e-9))
 
+    @in_basis
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Random picks included."""
         if self._drawn is not None:
@@ -241,6 +266,8 @@ class DynamicImitation(Observer):
     def covariance_(self) -> Matrix:
         """Of the weights at the end, shape (d, d)."""
         self._fitted()
+        if self._inner is not None:
+            return self._inner[0].covariance_
         if self._combined is not None:
             return self._combined[1]
         found, centring = self._follower.bank.covariance, self._centring()
@@ -280,8 +307,9 @@ class DynamicImitation(Observer):
         True
         """
         self._fitted()
-        if self._drawn is not None:
-            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
+        if self._inner is not None:
+            raise InputError("a state cannot hold curves or products: fit the log again when it grows")
+        self._check_picks_seen()
         names, categories = self.policy_.feature_names, self.policy_.categories
         weights, changes = self._smoothed()
         document = {
@@ -344,6 +372,8 @@ class DynamicImitation(Observer):
     def _smoothed(self) -> tuple[WeightPath, tuple[int, ...]]:
         """The path and the changes; what is not smoothed yet is smoothed now, and its rounds are let go of."""
         self._fitted()
+        if self._inner is not None:
+            return self._inner[0]._smoothed()  # noqa: SLF001  of its own class
         if self._pending is not None:
             path, changes = smooth_path(self._pending, self._wanted(), self._centring())
             if self._earlier is not None:

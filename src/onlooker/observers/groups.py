@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +17,11 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.text import one_line
+from onlooker.base.threads import one_thread
 from onlooker.base.types import Progress
+from onlooker.imitation.score_models import Linear, as_score
 from onlooker.logs.log import BanditLog, feature_labels
-from onlooker.logs.policy import LinearPolicy
+from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.observers.base import Coefficient, coefficients
 from onlooker.observers.pooling import Pooled, pool
 from onlooker.observers.suffix import as_burn_in, suffix_objective
@@ -28,16 +31,18 @@ Found = TypeVar("Found")
 
 AT_ONCE = 16
 """Groups that a worker process is given at a time: starting on one takes longer than a short log does."""
+SHORT = 1_000_000
+"""Values of a log up to which one thread works on it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupFit:
     """What one of many learners values."""
 
-    policy: LinearPolicy
+    policy: Policy
     """Its policy; with pooling, drawn towards the others."""
     coefficients: tuple[Coefficient, ...]
-    """Its weights with intervals."""
+    """Its weights with intervals; none of trees and networks."""
     n_rounds: int
     """Rounds with a choice that were imitated."""
     burn_in: int
@@ -190,7 +195,8 @@ def _tried(work: Callable[[BanditLog], Found], log: BanditLog) -> Found | InputE
         # Observers keep them with their answer.
         warnings.simplefilter("ignore", OnlookerWarning)
         try:
-            return work(log)
+            with one_thread() if log.features.shape[0] * log.n_features <= SHORT else nullcontext():
+                return work(log)
         except InputError as error:
             return InputError(one_line(error))
 
@@ -199,7 +205,7 @@ def fit_group(observer: SuffixImitation, level: float, log: BanditLog) -> GroupF
     """Recover the policy of one of many learners."""
     observer = copy(observer).fit(log)
     return GroupFit(
-        policy=LinearPolicy.of(observer.theta_, log),
+        policy=observer.policy_,
         coefficients=observer.summary(level).coefficients,
         n_rounds=observer.n_rounds_,
         burn_in=observer.burn_in_,
@@ -213,6 +219,8 @@ def _pooled(
 ) -> Groups:
     if observer.loss != "softmax":
         raise InputError("pooling needs the softmax loss: leave loss out")
+    if not isinstance(as_score(observer.score_model), Linear):
+        raise InputError(f"score={observer.score_model!r}: weights are pooled of linear scores only, use Linear() here")
     burn_in = as_burn_in(observer.burn_in, l2=observer.l2)
     failed: dict[str, str] = {}
     suffixes: dict[str, tuple[BanditLog, int]] = {}

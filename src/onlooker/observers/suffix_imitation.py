@@ -27,9 +27,18 @@ from onlooker.imitation.objective import (
     sandwich_covariance,
     window_width,
 )
-from onlooker.imitation.score_models import LINEAR, Basis, FreeScore, Linear, LinearBasis, ScoreModel
+from onlooker.imitation.score_models import (
+    LINEAR,
+    Basis,
+    FreeScore,
+    Linear,
+    LinearBasis,
+    ProductsPolicy,
+    ScoreModel,
+    as_score,
+)
 from onlooker.imitation.scores.additive import Additive
-from onlooker.imitation.scores.choice import ScoreChoice, as_score, choose_score
+from onlooker.imitation.scores.choice import ScoreChoice, choose_score
 from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
@@ -195,7 +204,7 @@ class SuffixImitation(Observer):
         ):
             raise InputError(f"score={self.score_model!r} needs all rounds, picks and offers: use score=Linear() here")
         score = self._chosen(log)
-        if isinstance(score, FreeScore):
+        if not isinstance(score, Linear) and isinstance(score, FreeScore):
             return self._fit_free(score, as_log(log), sample_weight)
         objective, start, basis = self._prepared(score, log, sample_weight, scaled=scaled)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
@@ -260,7 +269,8 @@ class SuffixImitation(Observer):
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score, with a pointwise band where there are intervals: see `Effect`.
 
-        At `x`, or over the range that was fitted.
+        At `x`, or over the range that was fitted. Of a feature with products it is what the feature and its square add
+        where all other features are 0.
 
         Examples
         --------
@@ -272,15 +282,22 @@ class SuffixImitation(Observer):
         np.True_
         """
         policy: Any = self._fitted()
-        if not isinstance(policy, LinearPolicy) or self._seen is None:
+        if not isinstance(policy, (LinearPolicy, ProductsPolicy)) or self._seen is None:
             found: Effect = policy.effect(name, x, level=level)
             return found
         place = feature_place(policy, name)
-        low, mean, high = (float(one[place]) for one in self._seen)
+        low, mean, high, square = (float(one[place]) for one in self._seen)
         points = grid(np.array([low, high])) if x is None else as_curve(x)
-        error = np.nan if self.covariance_ is None else float(np.sqrt(self.covariance_[place, place]))
-        values, reach = policy.theta[place] * (points - mean), normal_reach(as_level(level)) * error
-        band = reach * np.abs(points - mean)
+        places, turn = [place], (points - mean)[:, None]
+        if isinstance(policy, ProductsPolicy):
+            # Where all other features are 0, the feature and its square are what is left.
+            places, turn = policy.places(place), np.column_stack([points - mean, points**2 - square])
+        spread = np.full((len(places),) * 2, np.nan)
+        if self.covariance_ is not None:
+            spread = self.covariance_[np.ix_(places, places)]
+        values = turn @ policy.theta[places]
+        errors = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", turn, spread, turn), 0.0))
+        band = normal_reach(as_level(level)) * errors
         return Effect(name=name, x=points, effect=values, low=values - band, high=values + band, level=level)
 
     def _check_parameters(self) -> None:
@@ -353,7 +370,10 @@ class SuffixImitation(Observer):
         """Keep the policy, and what is shown of its weights."""
         self._theta, self._crossing = theta, getattr(log, "crossing", None)
         rows = log.features if isinstance(log, BanditLog) else None
-        self._seen = (rows.min(axis=0), rows.mean(axis=0), rows.max(axis=0)) if isinstance(rows, np.ndarray) else None
+        self._seen = None
+        if isinstance(rows, np.ndarray):
+            squares = np.einsum("ij,ij->j", rows, rows) / max(1, len(rows))
+            self._seen = (rows.min(axis=0), rows.mean(axis=0), rows.max(axis=0), squares)
         self.policy_ = basis.policy(theta, log, covariance)
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None

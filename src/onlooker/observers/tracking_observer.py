@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,8 @@ from onlooker.base.text import one_line, shown
 from onlooker.base.threads import n_threads, ordered_map
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.fit_warnings import about_collinearity
+from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
+from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories, Encoding
 from onlooker.logs.factored import Crossing
@@ -36,8 +38,8 @@ from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, featur
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import check_room
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
-from onlooker.observers.base import Observer, coefficients
-from onlooker.observers.tracking.contest import LEAST, Contest
+from onlooker.observers.base import Observer, coefficients, in_basis
+from onlooker.observers.tracking.contest import Contest
 from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
@@ -76,6 +78,10 @@ class TrackingObserver(Observer):
         Weight of the identity in the learner's `V = ridge * I + sum of x x'`.
     checkpoints
         Rounds after which to keep the estimate in `path_`; None takes eight per decade.
+    score
+        How features become an arm's score: `Linear()`, or one that is linear in a basis, `Additive()` or `Products()`,
+        the name of one, or `"auto"`. The basis is chosen on the second half of the log, and its weights are followed:
+        `path_`, `covariance_` and `summary()` are of these. Kept as `score_model`, since `score` is a method.
 
     Attributes
     ----------
@@ -93,7 +99,8 @@ class TrackingObserver(Observer):
         in logits.
     evidence_
         Log-probability of the picks that decided, by family, averaged over its constant. A family that was far behind
-        after a quarter of them was left there: its evidence is at most the one given.
+        after a quarter of them was left there: its evidence is at most the one given. Below 1,000 rounds, where no
+        family is named, they are compared only when this is asked for.
     fits_, misfit_
         Whether the family named is proved, or the given one predicts shares of picks that are borne out; and how far
         off predicted shares are on average, beyond chance, for the given or nearest family.
@@ -137,13 +144,11 @@ class TrackingObserver(Observer):
     (True, 2500)
     """
 
-    policy_: LinearPolicy
+    policy_: Any
     covariance_: Matrix
     units_: Vector | None
     exploration_: Exploration | None
-    evidence_: dict[str, float]
     fits_: bool
-    misfit_: float
     path_: Path
     settled_round_: int | None
     n_rounds_: int
@@ -152,6 +157,9 @@ class TrackingObserver(Observer):
     n_unknown_: int
     warnings_: tuple[str, ...]
     _crossed: tuple[Categories | None, Crossing] | None
+    _evidence: dict[str, float] | None
+
+    _stored: ClassVar[Mapping[str, str]] = {"score": "score_model"}
 
     def __init__(
         self,
@@ -159,10 +167,12 @@ class TrackingObserver(Observer):
         exploration: str | Exploration = "auto",
         ridge: float = 1.0,
         checkpoints: Sequence[int] | None = None,
+        score: ScoreModel | str = LINEAR,
     ) -> None:
         self.exploration = exploration
         self.ridge = ridge
         self.checkpoints = checkpoints
+        self.score_model = score
 
     def fit(
         self, log: BanditLog | Parts, *, gaps: ArrayLike | str | None = None, progress: Progress | None = None
@@ -175,6 +185,9 @@ class TrackingObserver(Observer):
         A log that is not in memory, as `scan_log` gives it, is followed part by part, in one pass and with the same
         result; `progress` is called for logs in memory only.
         """
+        self._inner = None
+        if not isinstance(as_score(self.score_model), Linear):
+            return self._fit_in_basis(log, self.score_model, gaps=gaps, progress=progress)
         self._drawn = self._combined = None
         log = self._fill(log, gaps)
         if isinstance(log, BanditLog) and log.possible is not None:
@@ -206,6 +219,11 @@ class TrackingObserver(Observer):
             raise InputError(f"repeated is {repeated!r}: use {' or '.join(map(repr, REPEATED))}")
         if not hasattr(self, "policy_"):
             return self.fit(log, progress=progress)
+        if self._inner is not None:
+            inner, basis = self._inner
+            inner = deepcopy(inner).partial_fit(basis.basis(as_log(log)), repeated=repeated, progress=progress)
+            return self._adopt(inner, basis, as_log(log))
+        self._check_picks_seen(log)
         check_room(log if isinstance(log, Parts) else as_log(log), _matrices(self._monitor))
         before = None
         if self._crossed is not None:
@@ -225,9 +243,25 @@ class TrackingObserver(Observer):
         self._remember(log[looked.known :] if isinstance(log, BanditLog) else log, more=True)
         return self
 
+    @property
+    def evidence_(self) -> dict[str, float]:
+        """Log-probability of the picks that decided, by family."""
+        self._fitted()
+        if self._evidence is None:
+            self._evidence = {one.assumption.exploration.name: one.evidence for one in self._monitor.tuned}
+        return self._evidence
+
+    @property
+    def misfit_(self) -> float:
+        """How far off the predicted shares of picks are, beyond chance."""
+        self._fitted()
+        return self._monitor.follower.misfit[0]
+
     def add_features(self, names: Sequence[str]) -> Self:
         """Have features more, after the others, that were 0 in all rounds so far."""
         self._fitted()
+        if self._inner is not None:
+            raise InputError("curves and products know no features that come later: fit the log again")
         if self.policy_.feature_names is None:
             raise InputError("the features have no names: it is not known which of them are new")
         monitor, kept = self._monitor.copy(), Encoding.of(self.policy_)
@@ -235,6 +269,7 @@ class TrackingObserver(Observer):
         grown = Encoding((*kept.feature_names, *names), kept.categories)
         return self._learn(monitor, self._seen, self.n_skipped_, grown)
 
+    @in_basis
     def predict(self, log: BanditLog) -> Index:
         """Position of the arm that the learner, as it explores, is most likely to pick next in every round, shape (N,).
 
@@ -242,10 +277,12 @@ class TrackingObserver(Observer):
         """
         return ragged.argmax(self._next_probabilities(as_log(log, "predict")), log.offsets)
 
+    @in_basis
     def score(self, log: BanditLog) -> float:
         """Fraction of the log's picks that `predict` gives."""
         return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
+    @in_basis
     def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
 
@@ -262,6 +299,8 @@ class TrackingObserver(Observer):
         filled = self._filled(log)
         if filled is not None:
             return self.propensities(filled[0], ahead)[filled[1]]
+        if ahead and log.possible is not None:
+            return super().propensities(log)
         drawn = self._average_own(log, lambda one, known: one.propensities(known, ahead))
         if drawn is not None:
             return drawn
@@ -282,10 +321,14 @@ class TrackingObserver(Observer):
 
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
+        if not isinstance(as_score(self.score_model), Linear):
+            linear = type(self)(**{**self.get_params(deep=False), "score": LINEAR})
+            return linear.predicted_ahead(basis_of(as_log(log), self.score_model).basis(log))
         if as_log(log).possible is not None:
-            return type(self)(**self.get_params(deep=False)).fit(log).propensities(log)
+            return super().predicted_ahead(log)
         return self._fresh(log).watch_ahead(log)
 
+    @in_basis
     def _next_probabilities(self, log: BanditLog) -> Vector:
         """Of the learner as it explores."""
         if self._drawn is not None:
@@ -312,9 +355,15 @@ class TrackingObserver(Observer):
 
         return np.concatenate([np.empty(0), *ordered_map(of, ragged.blocks(log.offsets, log.n_features))])
 
-    def summary(self, level: float = 0.95) -> TrackingSummary:
-        """The answers in figures and in words; print it, or take `to_dict()`."""
+    @in_basis
+    def summary(self, level: float = 0.95, *, families: bool = True) -> TrackingSummary:
+        """The answers in figures and in words; print it, or take `to_dict()`.
+
+        Without `families` their comparison is left out where there are too few rounds to prove one, as it takes most of
+        the time there.
+        """
         self._fitted()
+        compared = families or self._monitor.compares
         length = float(np.linalg.norm(self.theta_))
         direction = self.theta_ / length if length else self.theta_
         errors = np.sqrt(np.maximum(np.diag(direction_covariance(self.theta_, self.covariance_)), 0.0))
@@ -325,13 +374,13 @@ class TrackingObserver(Observer):
             level=level,
             n_rounds=self.n_rounds_,
             decided_on=self._monitor.decided_on,
-            families=self._families(),
+            families=self._families() if compared else (),
             named=self.exploration_ is not None,
             preferring=self._monitor.preferring,
             verdict=self._monitor.verdict,
             fits=self.fits_,
-            misfit=self.misfit_,
-            foreseen=self._monitor.follower.foreseen,
+            misfit=self.misfit_ if compared else np.nan,
+            foreseen=self._monitor.follower.foreseen if compared else self._monitor.foreseen,
             settled_round=self.settled_round_,
             n_checkpoints=len(self.path_.rounds),
             scale=length,
@@ -354,8 +403,9 @@ class TrackingObserver(Observer):
         True
         """
         self._fitted()
-        if self._drawn is not None:
-            raise InputError("picks were drawn from sets, which a state cannot hold: fit the log again when it grows")
+        if self._inner is not None:
+            raise InputError("a state cannot hold curves or products: fit the log again when it grows")
+        self._check_picks_seen()
         check_work(len(self.theta_), STATE)
         try:
             document = self._document()
@@ -473,19 +523,19 @@ class TrackingObserver(Observer):
             )
 
     def _take(self, monitor: Monitor, named: Encoding | None) -> None:
-        follower = monitor.follower
+        self._evidence = None
         redundant = self._redundant(monitor.n_features)
         constant, tangled = monitor.identification.flags(redundant)
         self._identified = ~(constant | tangled)
-        self.evidence_ = {one.assumption.exploration.name: one.evidence for one in monitor.tuned}
-        self.misfit_, error = follower.misfit
-        borne_out = self.misfit_ <= max(MISFIT, 4 * error)
-        self.n_rounds_ = follower.n_rounds
-        self.n_choices_ = follower.n_choices
-        proved = monitor.is_proved and (monitor.contest is None or borne_out)
-        self.fits_ = proved and borne_out
+        self.n_rounds_ = monitor.n_rounds
+        self.n_choices_ = monitor.n_choices
+        proved = monitor.is_proved
+        misfit, error = monitor.follower.misfit if proved else (0.0, 0.0)
+        self.fits_ = proved and misfit <= max(MISFIT, 4 * error)
+        proved = proved and (monitor.contest is None or self.fits_)
         self.exploration_ = monitor.best.assumption.exploration if proved else None
         if proved:
+            follower = monitor.follower
             theta, path, end = follower.theta, follower.path, follower.here()
             self.covariance_, self.units_ = follower.covariance, follower.units
         else:
@@ -502,7 +552,7 @@ class TrackingObserver(Observer):
         steps = path if path and path[-1].n_rounds == end.n_rounds else [*path, end]
         self.policy_ = self._policy(np.where(constant, 0.0, theta), named)
         self.path_ = Path.of(steps)
-        self.settled_round_ = settled_round(steps, follower.units) if proved else None
+        self.settled_round_ = settled_round(steps, monitor.follower.units) if proved else None
 
     def _model_free(self) -> Contest:
         """The model-free observer beside the families; there is one where the exploration was not given."""
@@ -510,8 +560,8 @@ class TrackingObserver(Observer):
         return self._monitor.contest
 
     def _findings(self, monitor: Monitor) -> Iterator[OnlookerWarning]:
-        follower, d = monitor.follower, monitor.n_features
-        alone = follower.n_rounds - follower.n_choices - self.n_lost_
+        d = monitor.n_features
+        alone = monitor.n_rounds - monitor.n_choices - self.n_lost_
         if alone:
             yield OneArmRoundsWarning(
                 f"in {counted(alone, 'round')} a single arm was offered, so there was no choice. "
@@ -519,9 +569,9 @@ class TrackingObserver(Observer):
             )
         names = feature_labels(self.policy_.feature_names, d)
         yield from about_collinearity(*monitor.identification.flags(self._redundant(d)), names)
-        if follower.n_choices < 2 * d:
+        if monitor.n_choices < 2 * d:
             yield TooFewRoundsWarning(
-                f"{follower.n_choices} rounds with a choice for {d} features are too few: the intervals are wide and "
+                f"{monitor.n_choices} rounds with a choice for {d} features are too few: the intervals are wide and "
                 "the kind of exploration is a guess. Keep more rounds or fewer features"
             )
         if monitor.uniform > NO_PREFERENCE:
@@ -529,7 +579,7 @@ class TrackingObserver(Observer):
                 f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}), so there is "
                 "nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
-        elif self.exploration_ is None and follower.n_rounds < LEAST:
+        elif self.exploration_ is None and not monitor.compares:
             return
         elif self.exploration_ is None:
             yield NoFamilyFitsWarning(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
-from onlooker.observers.tracking.contest import AHEAD, AHEAD_OF_FIXED, LEAST, Verdict
+from onlooker.observers.tracking.contest import AHEAD, AHEAD_OF_FIXED, LEAST, Verdict, is_forgetful
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead
 
@@ -50,7 +50,7 @@ class TrackingSummary(OfCoefficients):
     decided_on: int
     """How many of them decided on the family."""
     families: tuple[Family, ...]
-    """By falling evidence."""
+    """By falling evidence; empty where none were compared."""
     named: bool
     """Whether the first of them was given or is proved; if not, the coefficients are the model-free observer's."""
     preferring: bool
@@ -60,7 +60,7 @@ class TrackingSummary(OfCoefficients):
     fits: bool
     """Whether the first of them is proved, or predicts shares of picks that are borne out if it was given."""
     misfit: float
-    """Mean distance between predicted and observed shares of picks, beyond chance."""
+    """Mean distance between predicted and observed shares of picks, beyond chance; NaN where none were compared."""
     foreseen: float
     """Share of picks that were the likeliest arm, given the picks before."""
     settled_round: int | None
@@ -103,11 +103,11 @@ class TrackingSummary(OfCoefficients):
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
 
     def _exploring(self) -> str:
-        best = self.families[0]
         if not self.preferring:
             return f"No preference was found: the first {self.decided_on} picks look uniform."
         if not self.named:
             return f"{UNPROVED[0].upper()}{UNPROVED[1:]}{self._lacking()}."
+        best = self.families[0]
         about = _described(best)
         if len(self.families) == 1:
             return f"It was assumed to explore by {about}{'' if self.fits else ', which does not fit'}."
@@ -130,6 +130,8 @@ class TrackingSummary(OfCoefficients):
             return ": a fixed policy, which does not learn, predicts them about as well"
         if self.verdict.over.errors < AHEAD:
             return ": two of them explain the picks about as well"
+        if is_forgetful(self.verdict.forgetting):
+            return ": a learner that forgets old rounds explains them better"
         return ": the nearest one leaves something in the picks unexplained"
 
     def _following(self) -> list[str]:

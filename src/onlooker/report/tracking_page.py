@@ -40,7 +40,7 @@ def tracking_section(observer: TrackingObserver, verdict: Diagnosis | None = Non
     >>> from onlooker.simulation.environment import Environment
     >>> from onlooker.simulation.learners import LinUCB
     >>> from onlooker.simulation.play import simulate
-    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=2000).log))
+    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=2500).log))
     >>> section.title, len(section.charts), len(section.table.rows)
     ('How it explores, and where its estimate went', 1, 4)
     """

@@ -3,26 +3,102 @@
 import numpy as np
 import pytest
 
-from onlooker import Additive, BanditLog, Boltzmann, Environment, Linear, LinTS, Products, SuffixImitation, simulate
-from onlooker.evaluation.metrics import direction_error
-from onlooker.imitation.scores.choice import choose_score, name_of
+from onlooker import (
+    Additive,
+    BanditLog,
+    Boltzmann,
+    DynamicImitation,
+    Environment,
+    InputError,
+    Linear,
+    LinTS,
+    Products,
+    Softmax,
+    SuffixImitation,
+    TrackingObserver,
+    burn_in_sweep,
+    diagnose,
+    fit_groups,
+    simulate,
+)
+from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.scores.choice import choose_score
+
+
+@pytest.mark.parametrize(("learner", "seed"), [(LinTS(), 0), (LinTS(), 6), (Boltzmann(0.2), 1), (Boltzmann(0.2), 5)])
+def test_linear_logs_stay_linear(learner, seed):
+    """Thompson's picks hardly vary late: the penalty shrinks linear weights, which products may not be taken for."""
+    log = simulate(Environment(5, 8, seed=seed), learner, n_rounds=1500, seed=seed).log
+    assert choose_score(log, [Linear(), Additive(), Products()]).name == "linear"
+
+
+def test_auto_on_a_linear_log_is_the_linear_fit():
+    log = simulate(Environment(3, 4, seed=1), Boltzmann(0.2), n_rounds=600, seed=1).log
+    auto, line = (SuffixImitation(score=score, burn_in="rule").fit(log) for score in ("auto", "linear"))
+    np.testing.assert_array_equal(auto.theta_, line.theta_)
 
 
 @pytest.mark.filterwarnings("ignore::onlooker.OnlookerWarning")
-def test_linear_logs_stay_linear():
-    taken, ratios = [], []
-    for seed, learner in enumerate([LinTS(), Boltzmann(0.2)] * 4):
-        played = simulate(Environment(5, 8, seed=seed), learner, n_rounds=1500, seed=seed)
-        observer = SuffixImitation(score="auto", burn_in="rule").fit(played.log)
-        taken.append(name_of(observer.score_choice_.model))
-        if taken[-1] == "linear":
-            line = SuffixImitation(burn_in="rule").fit(played.log)
-            ratios.append(
-                direction_error(observer.theta_, played.theta_star) / direction_error(line.theta_, played.theta_star)
-            )
-    # Thompson sampling explores more where it knows less, which is no linear score: products may see that.
-    assert taken.count("linear") >= 6
-    np.testing.assert_allclose(ratios, 1.0)
+def test_methods_for_linear_scores_see_others_in_a_basis():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4, 2))
+    log = BanditLog.from_dense(X, (3 * X[..., 0] * X[..., 1] + rng.gumbel(size=(600, 4))).argmax(axis=1))
+    plain, products = (DynamicImitation(score=score).fit(log) for score in ("linear", "products"))
+    assert products.evidence_ > plain.evidence_ + 100
+    ahead = np.log(products.propensities(log)[log.chosen_rows]).sum()
+    np.testing.assert_allclose(ahead, products.evidence_)
+    np.testing.assert_allclose(products.predicted_ahead(log), products.propensities(log))
+    np.testing.assert_array_equal(products.predict(log), products.policy_.choose(log))
+    grown = DynamicImitation(score=Products()).fit(log[:500]).partial_fit(log[500:])
+    assert grown.n_rounds_ == 600
+    with pytest.raises(InputError, match="cannot hold"):
+        products.save("state.json")
+    with pytest.raises(InputError, match="not linear in a basis"):
+        DynamicImitation(score="neural").fit(log)
+    sweep = burn_in_sweep(log, [0.5], score="products")
+    assert sweep.thetas.shape == (1, 5)
+    assert (sweep.policy(0).choose(log) == products.predict(log)).mean() > 0.9
+    assert diagnose(log).verdict != "stable"
+    assert diagnose(log, score="products").verdict == "stable"
+    groups = fit_groups({"a": log[:300], "b": log[300:]}, SuffixImitation(score="products", burn_in="naive"))
+    assert groups["a"].policy.n_features == 2
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.OnlookerWarning")
+def test_a_learner_is_tracked_in_a_basis():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4, 2))
+    log = BanditLog.from_dense(X, (3 * X[..., 0] * X[..., 1] + rng.gumbel(size=(400, 4))).argmax(axis=1))
+    plain, products = (
+        TrackingObserver(exploration=Softmax(1.0), score=score).fit(log) for score in (LINEAR, "products")
+    )
+    assert products.score(log) > plain.score(log) + 0.2
+    assert len(products.summary().coefficients) == 5
+    assert products.propensities(log).shape == (1600,)
+    with pytest.raises(InputError, match="cannot hold"):
+        products.save("state.json")
+
+
+@pytest.mark.parametrize("score", ["neural", "boosted"])
+def test_a_diagnosis_takes_scores_that_have_no_basis(score):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 3, 2))
+    log = BanditLog.from_dense(X, (3 * X[..., 0] * X[..., 1] + rng.gumbel(size=(600, 3))).argmax(axis=1))
+    assert diagnose(log, score=score).verdict not in {"moving", "changed"}
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.OnlookerWarning")
+def test_products_have_a_band_over_the_range_that_was_fitted():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, size=(1500, 4, 2))
+    scores = X[..., 0] ** 2 - X[..., 1]
+    log = BanditLog.from_dense(X, (scores + rng.gumbel(size=(1500, 4))).argmax(axis=1))
+    observer = SuffixImitation(score="products", burn_in="naive").fit(log)
+    effect = observer.effect("x0")
+    assert 1 <= effect.x[0] < 1.01
+    assert 2.99 < effect.x[-1] <= 3
+    assert (effect.low < effect.effect).all()
+    assert (effect.effect < effect.high).all()
 
 
 @pytest.mark.parametrize(

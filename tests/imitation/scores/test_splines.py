@@ -66,3 +66,15 @@ def test_knots_are_quantiles_of_distinct_values():
 def test_knots_that_do_not_increase_are_refused(knots):
     with pytest.raises(InputError):
         Spline(np.array(knots))
+
+
+def test_values_far_out_are_taken_as_the_limit():
+    x = np.concatenate([np.zeros(500), np.linspace(1, 3, 500), [40.0]])
+    spline = spline_of(x, 6)
+    high = spline.reach[1]
+    assert spline.reach[0] == -np.inf
+    assert 3 < high == spline.knots[-1] < 12
+    np.testing.assert_array_equal(spline.columns(np.array([40.0, 1e6])), spline.columns(np.array([high, high])))
+    np.testing.assert_array_equal(spline.slopes(np.array([40.0])), 0.0)
+    # Of values without outliers all are within reach, and beyond them curves are lines.
+    assert spline_of(np.random.default_rng(0).normal(size=5000), 6).reach == (-np.inf, np.inf)

@@ -52,11 +52,35 @@ def pinned(log):
     return BanditLog(log.features, log.offsets, chosen)
 
 
+def forgetful(n_rounds=1500, memory=1 - 1 / 200):
+    """Epsilon-greedy on a ridge estimate that discounts old rounds."""
+    rng = np.random.default_rng(11)
+    rows = rng.normal(size=(n_rounds, 12, 6))
+    theta, V, total, chosen = rng.normal(size=6) / 3, np.eye(6), np.zeros(6), np.empty(n_rounds, dtype=int)
+    for t in range(n_rounds):
+        greedy = int(np.argmax(rows[t] @ np.linalg.solve(V, total)))
+        chosen[t] = rng.integers(12) if rng.random() < 0.1 else greedy
+        x = rows[t, chosen[t]]
+        total = memory * total + x * (x @ theta + 0.3 * rng.normal())
+        V = memory * V + (1 - memory) * np.eye(6) + np.outer(x, x)
+    return BanditLog.from_dense(rows, chosen)
+
+
+def fixed_epsilon(n_rounds=1500):
+    """The best arm of a policy that never changes, and a random one in a tenth of the rounds."""
+    rng = np.random.default_rng(12)
+    rows = rng.normal(size=(n_rounds, 12, 6))
+    best, random = (rows @ rng.normal(size=6)).argmax(axis=1), rng.integers(12, size=n_rounds)
+    return BanditLog.from_dense(rows, np.where(rng.random(n_rounds) < 0.1, random, best))
+
+
 def other_learners():
     yield "unlogged", unlogged()
     plain = simulate(Environment(5, 12, seed=2), LinUCB(), 1500, seed=2).log
     yield "pinned", pinned(plain)
     yield "batches of 500", simulate(Environment(5, 12, seed=3), LinTS(batch=500), 2000, seed=3).log
+    yield "forgets", forgetful()
+    yield "fixed epsilon-greedy", fixed_epsilon()
     theta, rows = np.array([3.0, -2.0, 1.0]), np.random.default_rng(4).normal(size=(2000, 6, 3))
     rule = np.where(np.arange(2000)[:, None] % 2 == 0, rows @ theta, rows[:, :, 1])
     yield "two rules in turn", BanditLog.from_dense(rows, rule.argmax(axis=1))
@@ -71,6 +95,11 @@ def test_other_learners_are_not_named(kind, log):
     said = str(observer.summary())
     assert not any(word in said for word in FAMILY_WORDS)
     assert "None of the known learners explains the picks better than a model-free one" in said
+
+
+def test_it_is_said_what_the_nearest_family_lacks():
+    assert "forgets old rounds" in str(TrackingObserver().fit(forgetful()).summary())
+    assert "a fixed policy, which does not learn" in str(TrackingObserver().fit(fixed_epsilon()).summary())
 
 
 def test_without_a_name_the_answers_are_the_model_free_ones(tmp_path):

@@ -33,6 +33,19 @@ def test_a_fixed_policy_is_no_learner():
     assert "a fixed policy, which does not learn, predicts them about as well" in str(observer.summary())
 
 
+def test_a_learner_that_forgets_discounts_its_matrix():
+    log, memory = simulate(Environment(3, 6, seed=2), LinUCB(), 150, seed=2).log, 1 - 1 / 100
+    whole, parts = (Follower.start(assumed(memory=memory), 3, ()) for _ in range(2))
+    whole.follow(log[:128])
+    for part in (log[:40], log[40:64], log[64:128]):
+        parts.follow(part)
+    np.testing.assert_array_equal(whole.belief.spread, parts.belief.spread)
+    picks, kept = log.dense[log.chosen_rows].astype(float), memory**64
+    V = kept * (np.eye(3) + picks[:64].T @ picks[:64]) + (1 - kept) * np.eye(3) + picks[64:128].T @ picks[64:128]
+    np.testing.assert_allclose(np.linalg.inv(whole.belief.inverse), V, rtol=1e-8)
+    assert Assumption.from_dict(whole.assumption.to_dict()) == whole.assumption
+
+
 def test_batches_are_found_with_their_length():
     log = simulate(Environment(6, 10, seed=1), LinTS(batch=50), 2500, seed=1).log
     best = TrackingObserver().fit(log).summary().families[0]

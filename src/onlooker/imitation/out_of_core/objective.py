@@ -42,7 +42,7 @@ class RunPass:
 
     def __call__(self, part: BanditLog, first: int) -> Sums:  # noqa: ARG002  the protocol's shape
         """Go over the part's rounds."""
-        if (part.n_arms > 1).any():
+        if part.informative.any():
             return SoftmaxObjective(part, l2=0.0).run(self.wanted)
         d, width = part.n_features, self.wanted.width
         return Sums(
@@ -63,7 +63,7 @@ class AddVariances:
 
     def __call__(self, part: BanditLog, first: int) -> Vector:  # noqa: ARG002  the protocol's shape
         """Go over the part's rounds."""
-        if not (part.n_arms > 1).any():
+        if not part.informative.any():
             return np.zeros(part.n_features)
         objective = SoftmaxObjective(part, l2=0.0)
         return objective.total * objective.variances(self.theta)
@@ -81,12 +81,19 @@ class TakeHardest:
 
     def __call__(self, part: BanditLog, first: int) -> tuple[BanditLog, Vector]:  # noqa: ARG002  the protocol's shape
         """Give them with their losses."""
-        losses = np.where(part.n_arms > 1, round_losses(part, self.theta), -1.0)
+        losses = np.where(part.informative, round_losses(part, self.theta), -1.0)
         places = hardest_places(part, losses, self.n_values)
         places = places[losses[places] >= self.least]
         rounds = part[places]
         # Without names and ids, which are not needed and may have to be sent.
-        return BanditLog(rounds.features, rounds.offsets, rounds.chosen), losses[places]
+        found = BanditLog(
+            rounds.features,
+            rounds.offsets,
+            rounds.chosen_or_unknown,
+            possible=rounds.possible,
+            offer_probability=rounds.offer_probability,
+        )
+        return found, losses[places]
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +159,9 @@ class PartedObjective(Objective):
         if not counts.n_choices:
             raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
         self.n_rounds = counts.n_choices
-        self.n_one_arm = counts.n_rounds - counts.n_choices
+        self.n_vague = counts.n_vague
+        self.n_one_arm = counts.n_rounds - counts.n_choices - counts.n_vague
+        self.sets = any(one.has_sets for one in summary.counts)
         self.total = float(self.n_rounds)
         self.null_loss = counts.log_arms / self.total
         self._sample = summary.sample_after(start)

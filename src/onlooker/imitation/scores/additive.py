@@ -22,10 +22,10 @@ from onlooker.logs.log import BanditLog, feature_labels
 SURFACE_KNOTS = 4
 """Knots of each of the two features of an interaction: it has products of all their curves."""
 
-MEAN_ROWS = 20_000
-"""Rows over which means of curves and of their slopes are taken: an even sample of the rounds."""
+MEAN_ROWS = 10_000
+"""Rows over which means of curves and of their slopes are taken: an even sample, where there are more."""
 
-YES_OR_NO = Spline(np.array([0.0, 1.0]))
+YES_OR_NO = np.array([0.0, 1.0])
 """Of a feature in an interaction that has no curve: only its straight line is used."""
 
 
@@ -35,7 +35,8 @@ class Additive:
 
     Curves are cubic splines with knots at quantiles of the rounds that are imitated. How smooth each is, is chosen by
     the evidence; a curve that the picks do not call for becomes a straight line. Beyond the range that was seen a curve
-    continues as a straight line. The fit is convex.
+    continues as a straight line, but values that lie far out (beyond the quartiles by more than three times their
+    distance) are taken as that limit. The fit is convex.
 
     Parameters
     ----------
@@ -120,7 +121,8 @@ class Part:
         """Its columns for rows of features."""
         values = [rows[:, j].astype(np.float64) for j in self.features]
         if self.straight:
-            return (self.sign or 1) * values[0][:, None]
+            x = self.splines[0].within(values[0]) if self.splines else values[0]
+            return (self.sign or 1) * x[:, None]
         if len(self.splines) == 1:
             return self.splines[0].columns(values[0], self.transform)
         first, second = (one.columns(x) for one, x in zip(self.splines, values, strict=True))
@@ -146,12 +148,12 @@ def _surface(first: int, second: int, rows: Features) -> Part:
     splines, sides = [], []
     for j in (first, second):
         spline = spline_of(rows[:, j], SURFACE_KNOTS)
-        splines.append(YES_OR_NO if spline is None else spline)
+        splines.append(Spline(YES_OR_NO) if spline is None else spline)
         line = splines[-1].line[:, None]
         if spline is None:
             sides.append(line)
             continue
-        x = rows[:, j].astype(np.float64)
+        x = spline.within(rows[:, j])
         wiggles = spline.wiggles()
         spread = np.sqrt((spline.columns(x) @ wiggles).var(axis=0).sum())
         sides.append(np.hstack([(line - x.mean()) / x.std(), wiggles / spread]))
@@ -185,24 +187,27 @@ class AdditiveBasis:
                 f"the curves have {counted(sum(sizes), 'column')}: use fewer knots, features or interactions"
             )
         total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
-        units, columns = [], []
-        for part in parts:
+        units, wide, last = [], np.empty((len(log.features), sum(sizes))), 0
+        stride = max(1, len(log.features) // MEAN_ROWS)
+        for part, size in zip(parts, sizes, strict=True):
             block = part.columns(log.dense)
-            spread = float(np.sqrt(block.var(axis=0).sum()))
+            spread = float(np.sqrt(block[::stride].var(axis=0).sum()))
             units.append(1 / spread if spread > 0 else 1.0)
-            columns.append(block * units[-1])
+            np.multiply(block, units[-1], out=wide[:, last : last + size])
+            last += size
         curved = np.cumsum([not part.straight for part in parts]) - 1
         groups = np.repeat(np.where([part.straight for part in parts], -1, curved), sizes)
         penalties = l2 * np.repeat(units, sizes) ** 2
         positive = np.repeat([part.sign != 0 for part in parts], sizes)
-        found = variances(log.with_features(np.hstack(columns)), groups, penalties, weights=weights, positive=positive)
+        found = variances(log.with_features(wide), groups, penalties, weights=weights, positive=positive)
         scales = [
             1.0 if part.straight else unit * float(np.sqrt(found[group] * total * l2))
             for part, unit, group in zip(parts, units, curved, strict=True)
         ]
-        some = log[:: max(1, len(log.features) // MEAN_ROWS)]
-        means, slopes = tuple(_means(part, some) for part in parts), tuple(_slopes(part, some) for part in parts)
-        wide = np.hstack(columns)
+        # The straight part of a feature and the rest of its curve have the same B-splines.
+        some, each = log.dense[::stride], {part.features: part for part in parts}
+        looked = {features: (_means(part, some), _slopes(part, some)) for features, part in each.items()}
+        means, slopes = zip(*(looked[part.features] for part in parts), strict=True)
         wide *= np.repeat(np.array(scales) / units, sizes)
         return cls(parts, tuple(scales), means, slopes, l2, (log, wide))
 
@@ -264,19 +269,19 @@ class AdditiveBasis:
         return np.arange(first, first + self.parts[i].n_columns)
 
 
-def _means(part: Part, log: BanditLog) -> Vector:
+def _means(part: Part, rows: Features) -> Vector:
     """Means over the rows of the B-splines of a part, or of their products."""
     if not part.splines:
         return np.zeros(0)
     whole = Part(part.features, part.splines, np.eye(len(part.transform)))
-    return np.asarray(whole.columns(log.dense).mean(axis=0))
+    return np.asarray(whole.columns(rows).mean(axis=0))
 
 
-def _slopes(part: Part, log: BanditLog) -> Vector:
+def _slopes(part: Part, rows: Features) -> Vector:
     """Mean slope over the rows of the B-splines of a feature's curve."""
     if len(part.splines) != 1:
         return np.zeros(0)
-    return np.asarray(part.splines[0].slopes(log.dense[:, part.features[0]].astype(np.float64)).mean(axis=0))
+    return np.asarray(part.splines[0].slopes(rows[:, part.features[0]].astype(np.float64)).mean(axis=0))
 
 
 def _vary(log: BanditLog) -> Flags:

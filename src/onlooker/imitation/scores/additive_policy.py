@@ -16,12 +16,12 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import one_line, shown
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Vector
 from onlooker.imitation.scores.terms import Term
 from onlooker.logs import ragged
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog
-from onlooker.logs.policy import LinearPolicy, feature_place, read_weights, weights_document
+from onlooker.logs.policy import LinearPolicy, Scoring, feature_place, read_weights, weights_document
 
 SCHEMA = "onlooker.additive-policy/1"
 """Written into every saved additive policy; a file with another one is refused."""
@@ -30,7 +30,7 @@ MOST_TERMS = 10_000
 """Terms in a file."""
 
 
-class AdditivePolicy:
+class AdditivePolicy(Scoring):
     """Scores that are sums: of weights times features, of curves of features, of surfaces of two features.
 
     Parameters
@@ -69,14 +69,6 @@ class AdditivePolicy:
         if not np.isfinite(scores).all():
             raise InputError("some scores are too large for double precision: put the features on a smaller scale")
         return scores
-
-    def choose(self, log: BanditLog) -> Index:
-        """Position of the chosen arm in every round, shape (N,)."""
-        return ragged.argmax(self.scores(log), log.offsets)
-
-    def probabilities(self, log: BanditLog) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features`."""
-        return ragged.softmax(self.scores(log), log.offsets)
 
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score, less its mean over the rows that were fitted, with a pointwise band.

@@ -15,17 +15,14 @@ from onlooker.base.types import Index, Vector
 from onlooker.imitation.bounded import minimise_bounded
 from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.newton import minimise
-from onlooker.imitation.score_models import LINEAR, FreeScore, Linear, Products, ScoreModel
+from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, Products, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.boosted import Boosted
 from onlooker.imitation.scores.neural import Neural
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.layouts import Layout
-from onlooker.logs.log import BanditLog
+from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.policy import Policy
-
-AnyScore = ScoreModel | FreeScore
-"""Every kind of score model."""
 
 BLOCKS, EVERY = 100, 4
 """Parts of the rounds, equally long, of which one in so many is held out."""
@@ -50,6 +47,13 @@ FREE_ROUNDS = 3_000
 
 FIT_TOLERANCE = 1e-5
 """Newton decrement that is enough to compare models."""
+
+WEAKER = (1.0, 0.1, 0.01)
+"""Shares of the penalty that a comparison tries: of picks that hardly vary it shrinks linear weights, and other models
+would be taken for predicting more sharply, not for another shape."""
+
+SCORE_SHARE = 1e-3
+"""Part of a score's variance within rounds that is not linear, from which on it counts as something of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,25 +109,6 @@ NAMED: dict[str, type[AnyScore]] = {
 """Score models by name, simplest first."""
 
 
-def as_score(score: object) -> AnyScore | str:
-    """The score model that a `score` parameter stands for; `"auto"` stays.
-
-    Examples
-    --------
-    >>> as_score("additive")
-    Additive(knots=8, monotone={}, interactions=())
-    """
-    if score == "auto":
-        return "auto"
-    if isinstance(score, str) and score in NAMED:
-        return NAMED[score]()
-    if isinstance(score, (ScoreModel, FreeScore)) and not isinstance(score, type):
-        return score
-    raise InputError(
-        f"score is {score!r}: use 'auto', Linear(), Additive(), Products(), Neural() or Boosted(), or the name of one"
-    )
-
-
 def candidates(log: BanditLog) -> tuple[AnyScore, ...]:
     """The models that are tried for rounds like these, simplest first."""
     if isinstance(log.features, Layout) or log.n_rounds < LEAST_ROUNDS:
@@ -143,7 +128,8 @@ def choose_score(
     """Fit every model to three quarters of the log's second half, and compare their losses on the rest.
 
     Whole blocks of rounds are held out, since neighbouring rounds are alike. The second half is used because that is
-    what should be imitated: by then a learner has mostly made up its mind.
+    what should be imitated: by then a learner has mostly made up its mind. All models are compared at the penalty on
+    the features' weights, `l2` or less, at which the linear one predicts best.
 
     Examples
     --------
@@ -162,7 +148,15 @@ def choose_score(
     held = block % EVERY == EVERY - 1
     kept, judged = late[np.flatnonzero(~held)], late[np.flatnonzero(held)]
     blocks = np.unique(block[held], return_inverse=True)[1]
-    losses = np.array([_block_losses(model, kept, judged, blocks, l2, seed) for model in tried])
+    weaker = [share * l2 for share in WEAKER] if LINEAR in tried and l2 > 0 else [l2]
+    lines = [_block_losses(LINEAR, kept, judged, blocks, one, seed) for one in weaker]
+    least = int(np.argmin([one.mean() for one in lines]))
+    losses = np.array(
+        [
+            lines[least] if model == LINEAR else _block_losses(model, kept, judged, blocks, weaker[least], seed)
+            for model in tried
+        ]
+    )
     best = int(losses.mean(axis=1).argmin())
     worse = losses - losses[best]
     errors = worse.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
@@ -186,3 +180,65 @@ def fitted_policy(model: AnyScore, log: BanditLog, *, l2: float = L2, seed: int 
     if basis.positive is not None and basis.positive.any():
         return basis.policy(minimise_bounded(objective, basis.positive)[0].theta, log)
     return basis.policy(minimise(objective, tolerance=FIT_TOLERANCE).theta, log)
+
+
+def basis_of(log: BanditLog, score: object, *, l2: float = L2) -> Basis:
+    """The basis of a score that is linear in one, chosen on the log's second half; others are refused.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.random.default_rng(0).normal(size=(300, 3, 2)), np.zeros(300, dtype=int))
+    >>> basis_of(log, "products").basis(log).n_features
+    5
+    """
+    model = as_score(score)
+    if isinstance(model, str):
+        tried = [one for one in candidates(log[log.n_rounds // 2 :]) if isinstance(one, ScoreModel)]
+        model = choose_score(log, tried, l2=l2).model
+    if not isinstance(model, ScoreModel):
+        raise InputError(f"score={score!r} is not linear in a basis: use Additive() or Products() here")
+    _check_rows(log, model)
+    return model.prepared(log.suffix(log.n_rounds // 2), l2=l2)
+
+
+def expanded(log: BanditLog, score: object, *, l2: float = L2, seed: int = 0) -> BanditLog:
+    """The log with features in which the score is linear: methods for linear scores then see all of it.
+
+    Of a score that is linear in a basis these are its columns. Beside the features of others there is their score, less
+    what a linear score has of it. Every round is scored by a fit to rounds of the second half that it is not among.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3, 2))
+    >>> log = BanditLog.from_dense(X, (X[..., 0] * X[..., 1]).argmax(axis=1))
+    >>> expanded(log, "products").n_features, expanded(log, "neural").n_features
+    (5, 3)
+    """
+    model = choose_score(log, l2=l2, seed=seed).model if as_score(score) == "auto" else as_score(score)
+    if isinstance(model, Linear):
+        return log
+    if not isinstance(model, FreeScore):
+        return basis_of(log, model, l2=l2).basis(log)
+    _check_rows(log, model)
+    side = np.arange(log.n_rounds) * BLOCKS // max(1, log.n_rounds) % 2
+    late = np.arange(log.n_rounds) >= log.n_rounds // 2
+    scores = np.empty(len(log.features))
+    for one in (0, 1):
+        policy = model.fitted(log[np.flatnonzero(late & (side != one))], seed=seed)
+        rows = np.repeat(side == one, log.n_arms)
+        scores[rows] = policy.scores(log[np.flatnonzero(side == one)])
+    both = np.column_stack([log.dense, scores]).astype(np.float64)
+    means = np.add.reduceat(both, log.offsets[:-1], axis=0) / log.n_arms[:, None]
+    apart = both - np.repeat(means, log.n_arms, axis=0)
+    weights = np.linalg.lstsq(apart[:, :-1], apart[:, -1])[0]
+    beyond = scores - log.dense @ weights
+    if (apart[:, -1] - apart[:, :-1] @ weights).var() <= SCORE_SHARE * apart[:, -1].var():
+        return log
+    names = (*feature_labels(log.weight_names, log.n_features), f"{name_of(model)} score")
+    return log.with_features(np.column_stack([log.dense, beyond]), names)
+
+
+def _check_rows(log: BanditLog, model: AnyScore) -> None:
+    if isinstance(log.features, Layout):
+        raise InputError(f"score={model!r} needs dense rows of features, and the log has others: use Linear() here")

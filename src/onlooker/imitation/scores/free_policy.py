@@ -15,17 +15,17 @@ from onlooker.base.documents import read_document
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
-from onlooker.base.types import Index, Matrix, Vector
+from onlooker.base.types import Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog
-from onlooker.logs.policy import LinearPolicy, feature_place, read_weights, weights_document
+from onlooker.logs.policy import LinearPolicy, Scoring, feature_place, read_weights, weights_document
 
 TYPICAL_ROWS = 200
 """Rows that are kept with a policy, for the effects of its features."""
 
 
-class FreePolicy(ABC):
+class FreePolicy(Scoring, ABC):
     """A policy that scores rows of features by a function of its own.
 
     Parameters
@@ -74,14 +74,6 @@ class FreePolicy(ABC):
         if not np.isfinite(scores).all():
             raise InputError("some scores are too large for double precision: put the features on a smaller scale")
         return scores
-
-    def choose(self, log: BanditLog) -> Index:
-        """Position of the chosen arm in every round, shape (N,)."""
-        return ragged.argmax(self.scores(log), log.offsets)
-
-    def probabilities(self, log: BanditLog) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features`."""
-        return ragged.softmax(self.scores(log), log.offsets)
 
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """Mean score over typical rows with the feature set to each `x`, less its mean over their own values.

@@ -1,4 +1,8 @@
-"""Cubic splines of one feature, as columns: B-splines between the outer knots, straight lines beyond them."""
+"""Cubic splines of one feature, as columns: B-splines between the outer knots, straight lines beyond them.
+
+Values that lie far out, as one in a thousand may, are taken as the limit beyond which values lie far out: a line
+through them would rest on a handful of rounds, and give those rounds the largest scores of all.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +21,14 @@ DEGREE = 3
 FEWEST_VALUES = 3
 """A feature with fewer distinct values has nothing that a straight line could not say."""
 
-MOST_SAMPLED = 100_000
+MOST_SAMPLED = 20_000
 """Rows that knots are chosen by: an even sample, where there are more."""
+
+FAR_OUT = 3.0
+"""Values further beyond the quartiles than so many times their distance lie far out (Tukey, 1977)."""
+
+COMMON = 0.1
+"""A value that so many of the rows share, as 0 often is, never lies far out, and does not count for the quartiles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +46,8 @@ class Spline:
 
     knots: Vector
     """Distinct and increasing, two or more; the outer ones are the range of the feature."""
+    reach: tuple[float, float] = (-np.inf, np.inf)
+    """Values beyond these are taken as these."""
 
     def __post_init__(self) -> None:
         if self.knots.ndim != 1 or len(self.knots) < 2 or not np.isfinite(self.knots).all():
@@ -43,6 +55,12 @@ class Spline:
         width = self.knots[-1] - self.knots[0]
         if not np.isfinite(width) or not (np.diff(self.knots) > 1e-12 * width).all():
             raise InputError("the knots of a spline must increase")
+        if not (self.reach[0] <= self.knots[0] and self.knots[-1] <= self.reach[1]):
+            raise InputError("the knots of a spline must lie within its reach")
+
+    def within(self, x: NDArray[np.floating]) -> Vector:
+        """The values as the spline takes them: those far out as its reach."""
+        return np.clip(np.asarray(x, dtype=np.float64), *self.reach)
 
     @property
     def n_columns(self) -> int:
@@ -73,6 +91,7 @@ class Spline:
         from scipy.interpolate import BSpline
 
         wanted = np.eye(self.n_columns) if coefficients is None else np.ascontiguousarray(coefficients)
+        x = self.within(x)
         inside = np.clip(x, self.knots[0], self.knots[-1])
         found = BSpline(self._padded, wanted, DEGREE)(inside)
         beyond = np.flatnonzero(inside != x)
@@ -86,13 +105,15 @@ class Spline:
         from scipy.interpolate import BSpline
 
         inside = np.clip(x, self.knots[0], self.knots[-1])
-        return np.asarray(BSpline(self._padded, np.eye(self.n_columns), DEGREE).derivative()(inside))
+        found = BSpline(self._padded, np.eye(self.n_columns), DEGREE).derivative()(inside)
+        found[(x < self.reach[0]) | (x > self.reach[1])] = 0.0
+        return np.asarray(found)
 
     def values(self, x: Vector, coefficients: Vector) -> Vector:
         """The spline with these coefficients at `x`."""
         from scipy.interpolate import BSpline
 
-        x = np.asarray(x, dtype=np.float64)
+        x = self.within(x)
         inside = np.clip(x, self.knots[0], self.knots[-1])
         found = BSpline(self._padded, coefficients, DEGREE)(inside)
         slopes = self._slopes @ coefficients
@@ -131,13 +152,17 @@ def spline_of(values: NDArray[np.floating], n_knots: int) -> Spline | None:
     >>> spline_of(np.array([0.0, 1.0, 1.0]), 5) is None
     True
     """
-    distinct = np.unique(values[:: max(1, len(values) // MOST_SAMPLED)].astype(np.float64))
+    some = values[:: max(1, len(values) // MOST_SAMPLED)].astype(np.float64)
+    distinct, counts = np.unique(some, return_counts=True)
     if len(distinct) < FEWEST_VALUES:
         return None
     if not np.isfinite(distinct[-1] / 2 - distinct[0] / 2) or distinct[-1] / 2 - distinct[0] / 2 > 1e300:
         return None
     # Beyond a sample's range curves are lines; the outer knots are those of all values.
     distinct[0], distinct[-1] = min(distinct[0], values.min()), max(distinct[-1], values.max())
+    low, high = _fences(distinct, counts)
+    reach = (low if low > distinct[0] else -np.inf, high if high < distinct[-1] else np.inf)
+    distinct = np.unique(np.clip(distinct, *reach))
     # By the distinct values: a value that most rows share, as 0 often is, shall not have all knots.
     knots = np.quantile(distinct, np.linspace(0, 1, min(n_knots, len(distinct))))
     kept = np.concatenate([[True], np.diff(knots) > 1e-9 * (knots[-1] - knots[0])])
@@ -147,4 +172,23 @@ def spline_of(values: NDArray[np.floating], n_knots: int) -> Spline | None:
         found = np.delete(found, -2)
     if len(found) < FEWEST_VALUES or not np.isfinite(found[-1] - found[0]):
         return None
-    return Spline(found)
+    return Spline(found, reach)
+
+
+def _fences(distinct: Vector, counts: NDArray[np.integer]) -> tuple[float, float]:
+    """Limits beyond which values lie far out, given the distinct values and how often each occurs.
+
+    Examples
+    --------
+    >>> _fences(np.array([0.0, *range(1, 101), 9000.0]), np.array([500, *[1] * 101]))
+    (-124.0, 226.0)
+    """
+    common = counts >= COMMON * counts.sum()
+    rest, times = distinct[~common], np.cumsum(counts[~common])
+    if not len(rest):
+        return -np.inf, np.inf
+    first, third = rest[np.searchsorted(times, [0.25 * times[-1], 0.75 * times[-1]])]
+    if not third > first:
+        return -np.inf, np.inf
+    apart, held = FAR_OUT * (third - first), distinct[common]
+    return float(min(first - apart, held.min(initial=np.inf))), float(max(third + apart, held.max(initial=-np.inf)))

@@ -74,9 +74,11 @@ class Term:
     def document(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         covariance = None if np.isnan(self.covariance).any() else self.covariance.tolist()
+        limits = [[end if np.isfinite(end) else None for end in one.reach] for one in self.splines]
         return {
             "features": list(self.features),
             "knots": [one.knots.tolist() for one in self.splines],
+            "reach": limits,
             "coefficients": self.coefficients.tolist(),
             "covariance": covariance or None,
             "means": self.means.tolist(),
@@ -92,7 +94,10 @@ class Term:
             raise InputError(f"the features of a term must be places below {n_features}")
         if not isinstance(knots, list) or not 1 <= len(knots) <= 2:
             raise InputError("the knots of a term must be one or two lists of numbers")
-        splines = tuple(Spline(numbers(one, "knots")) for one in knots)
+        limits = document.get("reach", [[None, None]] * len(knots))
+        if not isinstance(limits, list) or len(limits) != len(knots):
+            raise InputError("'reach' must have two limits for each list of knots")
+        splines = tuple(Spline(numbers(one, "knots"), _reach(ends)) for one, ends in zip(knots, limits, strict=True))
         if np.prod([float(one.n_columns) for one in splines]) > MOST_COEFFICIENTS:
             raise InputError(f"a term has more than {MOST_COEFFICIENTS} coefficients")
         coefficients = numbers(document.get("coefficients"), "coefficients")
@@ -103,6 +108,14 @@ class Term:
                 raise InputError("the covariance of a term must have as many rows and columns as it has coefficients")
             covariance = np.array(rows)
         return cls(tuple(places), splines, coefficients, covariance, numbers(document.get("means"), "means"))
+
+
+def _reach(ends: Any) -> tuple[float, float]:
+    """Limits of a spline in a file, None for none."""
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise InputError("'reach' must have two limits for each list of knots")
+    low, high = (None if one is None else float(numbers([one], "reach")[0]) for one in ends)
+    return -np.inf if low is None else low, np.inf if high is None else high
 
 
 def numbers(values: Any, name: str) -> Vector:

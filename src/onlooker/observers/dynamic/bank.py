@@ -177,23 +177,26 @@ class Bank:
     @property
     def theta(self) -> Vector:
         """Mean of the weights, of the features as they are."""
-        total = np.zeros(len(self.units))
-        for weight, one in self._weighted():
-            total += weight * one.mean[:-1]
-        found: Vector = total / self.units
+        found: Vector = self._mean(self._weighted()) / self.units
         return found
 
     @property
     def covariance(self) -> Matrix:
         """Of the weights around their mean, within and between members; NaN for what never differed."""
-        middle = self.theta * np.where(np.isinf(self.units), 0.0, self.units)
+        weighted, known = self._weighted(), np.isfinite(self.units)
+        middle = np.where(known, self._mean(weighted), 0.0)
         total = np.zeros((len(middle), len(middle)))
-        for weight, one in self._weighted():
+        for weight, one in weighted:
             spread = np.diag(one.spread[:-1]) if one.spread.ndim == 1 else one.spread[:-1, :-1]
             shift = one.mean[:-1] - middle
-            total += weight * (spread + np.outer(shift, shift))
-        units = np.where(np.isinf(self.units), np.nan, self.units)
-        found: Matrix = total / np.outer(units, units)
+            total += weight * (spread + shift[:, None] * shift)
+        units = np.where(known, self.units, np.nan)
+        found: Matrix = total / (units[:, None] * units)
+        return found
+
+    def _mean(self, weighted: list[tuple[float, Member]]) -> Vector:
+        """Of the members that count, in units."""
+        found: Vector = np.sum([weight * one.mean[:-1] for weight, one in weighted], axis=0)
         return found
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,7 +54,7 @@ class Jumps:
 
 def _excess(shift: Vector, spread: Vector | Matrix) -> float:
     """Logarithm of the p-value of a shift with this covariance."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     if spread.ndim == 1:
         kept = spread > FLAT * spread.max(initial=0.0)
@@ -62,4 +64,5 @@ def _excess(shift: Vector, spread: Vector | Matrix) -> float:
         kept = values > FLAT * values[-1]
         statistic = float(np.sum((shift @ vectors[:, kept]) ** 2 / values[kept]))
     count = int(kept.sum())
-    return float(chi2.logsf(statistic, count)) if count else 0.0
+    p = float(chdtrc(count, statistic)) if count else 1.0
+    return math.log(p) if p else -math.inf

@@ -77,14 +77,19 @@ class Follower:
         if self.bank.n_rounds >= SIZING:
             self.bank.follow(log, times, probabilities, progress)
             return
-        rounds, moments = self.with_waiting(log, times)
+        rounds, moments = self.restart(log, times)
         found = None if probabilities is None else np.empty(len(rounds.features))
-        bank = Bank.start(spread_units(rounds[:SIZING]))
-        bank.follow(rounds, moments, found, progress)
+        self.bank.follow(rounds, moments, found, progress)
         if probabilities is not None and found is not None:
             probabilities[:] = found[len(found) - len(probabilities) :]
-        few = bank.n_rounds < SIZING
-        self.bank, self.waiting, self.waiting_times = bank, rounds if few else None, moments if few else None
+
+    def restart(self, log: BanditLog, times: Vector | None) -> tuple[BanditLog, Vector | None]:
+        """Begin again, in the units of all rounds so far with these; give all of them, which are to be followed."""
+        rounds, moments = self.with_waiting(log, times)
+        self.bank = Bank.start(spread_units(rounds[:SIZING]))
+        few = rounds.n_rounds < SIZING
+        self.waiting, self.waiting_times = rounds if few else None, moments if few else None
+        return rounds, moments
 
     def with_waiting(self, log: BanditLog, times: Vector | None) -> tuple[BanditLog, Vector | None]:
         """The rounds that are followed when these come: with those that waited, if any did."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.log import BanditLog
@@ -88,13 +89,22 @@ def _look(rows: Matrix, pick: int, mean: Vector, root: Vector | Matrix, normal: 
     middle = rows @ mean[:-1]
     normal = normal[: DRAWS if middle[pick] >= middle.max() - TIE else MORE_DRAWS]
     away = normal * root if root.ndim == 1 else normal @ root
-    random, sharper = 1.0 / (1.0 + np.exp(-mean[-1])), np.array(SHARPER)[:, None, None]
+    random = 1.0 / (1.0 + np.exp(-mean[-1]))
     found = []
     for wider in WIDER:
         scores = (mean[:-1] + wider * away[:, :-1]) @ rows.T
         below = scores - scores.max(axis=1, keepdims=True)
-        weights = np.exp(sharper * below)
+        weights = _powers(np.exp(below / 2))
         given = (1.0 - random) * weights[:, :, pick] / weights.sum(axis=2) + random / len(rows)
         found.append((given @ (below[:, pick] < -TIE) / given.sum(axis=1), np.log(given.mean(axis=1))))
     missed, logs = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return missed, logs
+
+
+def _powers(half: Matrix) -> NDArray[np.float64]:
+    """`exp(sharper * below)` for each of `SHARPER`, from `exp(below / 2)`: products take a tenth of the time."""
+    one = half * half
+    three = one * one * one
+    five = three * one * one
+    eight = five * three
+    return np.stack([one, one * half, one * one, three, five, eight, eight * eight])

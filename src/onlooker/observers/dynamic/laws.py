@@ -8,6 +8,7 @@ without (`benchmarks/outside_learners.py`).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ FULL = 40
 """Up to so many features their covariances are followed, beyond them only their variances: d against d^2 an arm."""
 
 
+@cache
 def bank() -> tuple[Law, ...]:
     """All laws of motion; the first is that nothing moves, which those that revert need.
 

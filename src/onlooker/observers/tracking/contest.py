@@ -6,7 +6,7 @@ the first 125, 500 and 2,000 rounds make most probable. So no round tunes what i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from onlooker.base.types import Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.layouts import divided
 from onlooker.logs.log import BanditLog, finite_log
+from onlooker.observers.dynamic.follower import SIZING
 from onlooker.observers.dynamic.follower import Follower as ModelFree
 from onlooker.observers.dynamic.laws import PRIOR
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Lapse, Softmax
@@ -38,20 +39,31 @@ from onlooker.observers.tracking.variation import own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 """Rounds after which constants are tuned."""
-LEAST = 8 * FIRST
-"""Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
+LEAST, LEAST_EPOCHS = 8 * FIRST, 4
+"""Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds.
+
+And how many epochs these are.
+"""
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
 AHEAD_OF_FIXED = 2.5
 """The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
-OUT = 4.5
+OUT = 3.25
 """Standard deviations from which a residual speaks against a family."""
-TOLERATED = 4000
+TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
-NOISE, FIXED = "noise", (FIXED_SOFTMAX, FIXED_GREEDY)
-"""Rivals that are never named: the best family with noise on its scores, and policies that do not learn."""
+SOME = 4
+"""After the last step residuals are looked at in every so many of the stretches in which rounds are taken."""
+NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
+"""Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
+HORIZON = 1000.0
+"""Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
+FORGETTING = 2.0, 0.65
+"""Log-probability and standard errors by which it may be ahead, one or the other: either may be chance."""
+LEARNS = -1.0
+"""Log-probability by which epsilon-greedy has to be ahead, in the first rounds, of a policy that does not learn."""
 HOPELESS = 30.0, 4.0
 """Log-probability and standard errors by which a family that is behind is not followed any further."""
 
@@ -76,6 +88,8 @@ class Verdict:
     """Its lead over itself with noise on the scores."""
     fixed: Lead
     """Its lead over a policy that does not learn."""
+    forgetting: Lead
+    """Its lead over itself with forgetting."""
 
 
 @dataclass(eq=False)
@@ -192,6 +206,7 @@ class Contest:
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
         noise = best.scores.lead(self.rivals[NOISE].scores) if NOISE in self.rivals else Lead(0.0, 0.0)
+        forgetting = best.scores.lead(self.rivals[FORGETS].scores) if FORGETS in self.rivals else Lead(0.0, 0.0)
         fixed = self._over_fixed(nearest)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         limit = OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5
@@ -199,6 +214,8 @@ class Contest:
             self.n_rounds >= LEAST
             and min(ahead.errors, leads[runner_up].errors) >= AHEAD
             and fixed.errors >= AHEAD_OF_FIXED
+            and self._is_ahead_throughout(best)
+            and not is_forgetful(forgetting)
             and abs(residual[1]) <= limit
             and _is_noiseless(nearest, noise)
         )
@@ -211,24 +228,40 @@ class Contest:
             residual=residual,
             noise=noise,
             fixed=fixed,
+            forgetting=forgetting,
         )
 
     def _over_fixed(self, name: str) -> Lead:
         """Lead over the nearest policy that does not learn.
 
-        Random picks in a share of the rounds are epsilon-greedy's whether it learns or not. Other constants are in
-        units of the reward noise, which a policy that does not learn has none of.
+        An epsilon-greedy learner is soon as good as at its end. Of a policy that knew the best arm from the first round
+        on, it need only not be behind in the first rounds.
         """
-        fixed = FIXED[:1] if name == Lapse.name else FIXED
-        return min(
-            (self.rivals[name].scores.lead(self.rivals[one].scores) for one in fixed), key=lambda lead: lead.errors
-        )
+        own, (softmax, greedy) = self.rivals[name].scores, (self.rivals[one].scores for one in FIXED)
+        leads = [own.lead(softmax), own.lead(greedy)]
+        if name == Lapse.name:
+            early = float(own.gained(greedy)[0])
+            leads[1:] = [Lead(early, abs(early))] if early <= LEARNS else []
+        return min(leads, key=lambda lead: lead.errors)
+
+    def _is_ahead_throughout(self, best: Rival) -> bool:
+        """Whether a family is ahead of the model-free observer in the first rounds, after them and late."""
+        gained = best.scores.gained(self.model_free_scores)
+        steps = 1 + (self.n_rounds >= LEAST + STEPS[1])
+        parts = np.split(gained, [1, LEAST_EPOCHS])[: 1 + steps]
+        return all(part.sum() > 0.0 for part in parts)
 
     def _follow_model_free(self, log: BanditLog, times: Vector | None) -> Vector:
-        """Follow the rounds from checkpoint to checkpoint; give the probability of every arm."""
-        arms, done, bank = np.empty(len(log.features)), 0, self.model_free
+        """Follow the rounds from checkpoint to checkpoint; give the probability of every arm.
+
+        While their offers still set the units, all rounds so far are followed again, and what was found is forgotten.
+        """
+        if self.model_free.bank.n_rounds < SIZING:
+            log, times = self.model_free.restart(log, times)
+            self.path, self.early = [], np.empty(0)
+        arms, done, bank = np.empty(len(log.features)), 0, self.model_free.bank
         while done < log.n_rounds:
-            ahead = next_checkpoint(bank.bank.n_rounds, self.checkpoints) - bank.bank.n_rounds
+            ahead = next_checkpoint(bank.n_rounds, self.checkpoints) - bank.n_rounds
             stop = min(done + ahead, log.n_rounds)
             found = arms[log.offsets[done] : log.offsets[stop]]
             bank.follow(log[done:stop], None if times is None else times[done:stop], found)
@@ -276,10 +309,12 @@ class Contest:
                 going[name] = fixed_policy(scaled, name, self.ridge)
         if self.n_rounds >= STEPS[1]:
             before = self.rivals.get(NOISE)
-            scores = self.rivals[left[0]].scores.copy() if before is None else before.scores
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
-            self.rivals[NOISE] = Rival(scores, Residuals.start(self.n_features))
+            going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
+            for name in (NOISE, FORGETS):
+                if name not in self.rivals:
+                    self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(self.n_features))
         self._restart(rounds, going)
 
     def _is_hopeless(self, name: str, best: str) -> bool:
@@ -309,7 +344,9 @@ class Contest:
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
         going = [(name, one) for name, one in self.rivals.items() if one.follower is not None]
-        checked = self.n_rounds >= STEPS[1]
+        # The probabilities of all arms cost much more than those of the picks.
+        stretch = self.n_rounds // STEPS[1]
+        checked = self.n_rounds >= STEPS[1] and (self.n_rounds < STEPS[2] or stretch % SOME == 0)
 
         def follow(pair: tuple[str, Rival]) -> tuple[Vector, Vector | None]:
             assert pair[1].follower is not None
@@ -363,7 +400,7 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name not in {NOISE, *FIXED, *FAMILIES}:
+            if name not in {NOISE, FORGETS, *FIXED, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]
@@ -379,6 +416,11 @@ class Contest:
 
 NOISELESS = 1.0
 """Standard errors by which a softmax has to be ahead of normal noise, which a feature that is not logged looks like."""
+
+
+def is_forgetful(lead: Lead) -> bool:
+    """Whether a family is behind the same with forgetting, by its lead over that."""
+    return lead.total < -FORGETTING[0] and lead.errors < -FORGETTING[1]
 
 
 def _is_noiseless(name: str, lead: Lead) -> bool:

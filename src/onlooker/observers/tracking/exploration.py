@@ -154,6 +154,8 @@ class Assumption:
     """What the learner knew at the log's first round: `V` is this much larger there, in every direction alike."""
     batch: int = 1
     """Rounds after which the learner updates, counted from the log's first."""
+    memory: float = 1.0
+    """What a round counts for after one more; below 1 for a learner that forgets, which no family does."""
 
     @property
     def lapse(self) -> float:
@@ -185,7 +187,7 @@ class Assumption:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         found = {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
-        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1)):
+        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1), ("memory", 1.0)):
             if found[name] == usual:
                 del found[name]
         return found
@@ -202,4 +204,5 @@ class Assumption:
             noise=as_number(values.get("noise", 0.0), "noise", least=0.0),
             known=as_number(values.get("known", 0.0), "known", least=0.0),
             batch=as_whole(values.get("batch", 1), "batch", least=1),
+            memory=as_number(values.get("memory", 1.0), "memory", above=0.0, most=1.0),
         )

@@ -12,8 +12,8 @@ import numpy as np
 
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
-from onlooker.base.numerics import largest_eigenvalue
 from onlooker.base.types import Features, Index, Matrix, Progress, Vector
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.exploration import Assumption, Lapse
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
@@ -22,10 +22,6 @@ from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
 if TYPE_CHECKING:
     from onlooker.kernels.margins import Belief
 
-BLOCK = 64
-"""Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
-EPOCHS = 10
-"""Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
 SLIPS = 1000.0
 """Prior weight, in rounds, of there being no slips where exploration is of another kind."""
 LEAST = 5e-4
@@ -82,7 +78,7 @@ class Follower:
     ) -> Follower:
         """Know nothing yet."""
         from onlooker.kernels.margins import Belief
-        from onlooker.kernels.tracking import BINS
+        from onlooker.kernels.tracking import BINS, EPOCHS
 
         unit = np.eye(n_features)
         ridge, known = assumption.ridge + assumption.known, assumption.precision + assumption.known
@@ -102,45 +98,49 @@ class Follower:
 
         Give the log-probability of each pick, given those before it; `arms` receives the probability of every arm.
         """
-        from onlooker.kernels.tracking import follow
+        from onlooker.kernels.tracking import BLOCK, follow
 
-        model, done, choices = self.assumption.model(), 0, log.n_arms > 1
+        model, choices = self.assumption.model(), log.n_arms > 1
         probabilities, random, none = np.empty(log.n_rounds), np.empty(log.n_rounds), np.empty(0)
         late = [] if self.sizes is None else list(self.sizes.late(log))
-        while done < log.n_rounds:
-            while late and late[0][0] == done:
-                self._give_unit(late.pop(0)[1], log[done : done + 1])
-            if self.n_rounds % BLOCK == 0:
-                self._refresh()
-            ahead = min(BLOCK - self.n_rounds % BLOCK, next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds)
-            if self.assumption.batch > 1:
-                ahead = min(ahead, self.assumption.batch - self.n_rounds % self.assumption.batch)
-            stop = min(done + ahead, late[0][0] if late else log.n_rounds)
-            part = log[done:stop]
-            features = part.dense
-            first, last = log.offsets[done], log.offsets[stop]
-            features = features if self.units is None else in_units(features, self.units)
-            follow(
-                features,
-                part.offsets,
-                part.chosen,
-                model,
-                self.n_choices,
-                self.belief,
-                probabilities[done:stop],
-                random[done:stop],
-                self.tally[_epoch(self.n_rounds)],
-                none if arms is None else arms[first:last],
-            )
-            self.n_rounds += stop - done
-            self.n_choices += int(np.count_nonzero(choices[done:stop]))
-            done = stop
-            if self.assumption.batch > 1:
-                self._wait(features[part.chosen_rows])
-            if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
-                self.path.append(self.here())
-            if progress is not None:
-                progress(done, log.n_rounds)
+        for first, last in ragged.blocks(log.offsets, log.n_features):
+            part, done = log[first:last], 0
+            rows, offsets = part.dense, part.offsets
+            features = rows if self.units is None else in_units(rows, self.units)
+            while done < part.n_rounds:
+                while late and late[0][0] == first + done:
+                    self._give_unit(late.pop(0)[1], part[done : done + 1])
+                    features = rows if self.units is None else in_units(rows, self.units)
+                ahead = next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds
+                if self.assumption.batch > 1:
+                    ahead = min(ahead, self.assumption.batch - self.n_rounds % self.assumption.batch)
+                if self.assumption.memory < 1.0:
+                    ahead = min(ahead, BLOCK - self.n_rounds % BLOCK)
+                    if self.n_rounds and self.n_rounds % BLOCK == 0:
+                        self._forget(BLOCK)
+                stop = min(done + ahead, part.n_rounds, late[0][0] - first if late else part.n_rounds)
+                follow(
+                    features,
+                    offsets[done : stop + 1],
+                    part.chosen[done:stop],
+                    model,
+                    self.n_rounds,
+                    self.n_choices,
+                    self.belief,
+                    probabilities[first + done : first + stop],
+                    random[first + done : first + stop],
+                    self.tally,
+                    none if arms is None else arms[log.offsets[first] : log.offsets[last]],
+                )
+                self.n_rounds += stop - done
+                self.n_choices += int(np.count_nonzero(choices[first + done : first + stop]))
+                if self.assumption.batch > 1:
+                    self._wait(features[part.chosen_rows[done:stop]])
+                done = stop
+                if next_checkpoint(self.n_rounds - 1, self.checkpoints) == self.n_rounds:
+                    self.path.append(self.here())
+                if progress is not None:
+                    progress(first + done, log.n_rounds)
         sizes, which = np.unique(log.n_arms, return_inverse=True)
         chances = np.array([-math.log(size) for size in sizes.tolist()])[which]
         self.evidence = _added(self.evidence, probabilities)
@@ -156,6 +156,18 @@ class Follower:
         if self.n_rounds % self.assumption.batch == 0:
             move(self.pending, self.belief)
             self.pending = self.pending[:0]
+
+    def _forget(self, n_rounds: int) -> None:
+        """Discount V and the sum of rewards for so many rounds, all but the ridge."""
+        kept, belief, unit = self.assumption.memory**n_rounds, self.belief, np.eye(len(self.belief.mean))
+        known = np.linalg.inv(belief.prior_inverse)
+        for matrix, ridge in (
+            (belief.inverse, self.assumption.ridge),
+            (belief.prior_inverse, self.assumption.precision),
+        ):
+            matrix[:] = np.linalg.inv(kept * np.linalg.inv(matrix) + (1.0 - kept) * ridge * unit)
+        turn = kept * belief.prior_inverse @ known
+        belief.mean[:], belief.spread[:] = turn @ belief.mean, turn @ belief.spread @ turn.T
 
     def estimate_random_picks(self) -> None:
         """Take the share of random picks to be that of the rounds so far."""
@@ -244,6 +256,8 @@ class Follower:
         Exact if it was 0 until now, or needs no other unit. If it was the same for all arms but not 0, the learner's V
         is that of the new unit, and its weight is taken to be unknown: picks could not depend on it.
         """
+        from onlooker.kernels.tracking import refresh
+
         assert self.sizes is not None
         self.sizes.known[place] = True
         size = float(feature_sizes(first)[place])
@@ -259,14 +273,7 @@ class Follower:
         untouched = np.eye(len(self.belief.mean))[place] / (self.assumption.ridge + self.assumption.known)
         if (self.belief.inverse[place] != untouched).any():
             _rescale(self.belief, self.assumption, place, new / old)
-            self._refresh()
-
-    def _refresh(self) -> None:
-        """Undo what rounding did to symmetry, and bound the largest eigenvalues."""
-        belief = self.belief
-        for matrix in (belief.spread, belief.inverse, belief.prior_inverse):
-            matrix[:] = (matrix + matrix.T) / 2
-        belief.largest[:] = largest_eigenvalue(belief.inverse), largest_eigenvalue(belief.spread)
+            refresh(self.belief)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
@@ -386,10 +393,6 @@ def _is_covariance(matrix: Matrix) -> bool:
     """Whether no direction has a negative variance, rounding aside."""
     values = np.linalg.eigvalsh(matrix)
     return bool(values[0] >= -1e-9 * abs(values[-1]))
-
-
-def _epoch(n_rounds: int) -> int:
-    return min((n_rounds // BLOCK).bit_length(), EPOCHS - 1)
 
 
 _COUNTS = ("n_rounds", "n_choices", "evidence", "chance")

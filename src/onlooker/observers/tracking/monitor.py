@@ -21,7 +21,7 @@ from onlooker.logs import ragged
 from onlooker.logs.layouts import divided
 from onlooker.logs.log import BanditLog, as_narrow, feature_labels, finite_log, join_rounds
 from onlooker.observers.dynamic.offers import as_times
-from onlooker.observers.tracking.contest import STEPS, Contest, Verdict
+from onlooker.observers.tracking.contest import LEAST, STEPS, Contest, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.follower import Follower, finite_like
 from onlooker.observers.tracking.path import as_checkpoints
@@ -75,12 +75,11 @@ class Monitor:
     """How many rounds the decision rests on."""
     uniform: float = 1.0
     """P-value of their picks being uniform."""
-    tuned: list[Tuned] = field(default_factory=list)
-    """What each family makes of them."""
     identification: Identification = field(init=False)
     """Which weights all rounds so far identify."""
     contest: Contest | None = None
     """What the picks prove of the families; None if one was given, or a state of 0.1 has decided."""
+    _tuned: list[Tuned] = field(default_factory=list)
     _follower: Follower | None = None
 
     def __post_init__(self) -> None:
@@ -89,15 +88,51 @@ class Monitor:
             self.contest = Contest(self.ridge, self.n_features, self.checkpoints)
 
     @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return self.identification.n_rounds
+
+    @property
+    def n_choices(self) -> int:
+        """How many of them offered more than one arm."""
+        if self._follower is None and self.waiting is not None:
+            return int(np.count_nonzero(self.waiting.n_arms > 1))
+        return self.follower.n_choices
+
+    @property
+    def compares(self) -> bool:
+        """Whether there are enough rounds to prove a family; with fewer, they are compared only when asked for."""
+        return self.contest is None or self.n_rounds >= LEAST
+
+    @property
+    def tuned(self) -> list[Tuned]:
+        """What each family makes of the rounds that decide."""
+        self._compare()
+        return self._tuned
+
+    @property
     def best(self) -> Tuned:
         """The family with the most evidence."""
-        return max(self.tuned, key=lambda one: one.evidence)
+        self._compare()
+        return self._best()
+
+    def _best(self) -> Tuned:
+        return max(self._tuned, key=lambda one: one.evidence)
 
     @property
     def follower(self) -> Follower:
         """The belief after all rounds so far."""
+        self._compare()
         assert self._follower is not None, "nothing was watched yet"
         return self._follower
+
+    @property
+    def foreseen(self) -> float:
+        """Share of picks that were the likeliest arm for the model-free observer, while all rounds wait."""
+        assert self.contest is not None
+        assert self.waiting is not None
+        chosen, choices = ragged.argmax(self.contest.early, self.waiting.offsets), self.waiting.n_arms > 1
+        return float(np.mean((chosen == self.waiting.chosen)[choices])) if choices.any() else 0.0
 
     @property
     def preferring(self) -> bool:
@@ -110,8 +145,9 @@ class Monitor:
         if self.contest is None:
             return True
         verdict = self.verdict
-        name = self.best.assumption.exploration.name
-        return self.preferring and verdict is not None and verdict.name == name
+        if not self.preferring or verdict is None or verdict.name is None:
+            return False
+        return verdict.name == self.best.assumption.exploration.name
 
     @property
     def verdict(self) -> Verdict | None:
@@ -153,6 +189,7 @@ class Monitor:
         By the nearest family, proved or not. While it is not settled, it is decided again whenever the rounds have
         doubled.
         """
+        self._compare()
         self.contest = None
         found, done = np.empty(int(log.offsets[-1])), 0
         while done < log.n_rounds:
@@ -180,7 +217,8 @@ class Monitor:
             self.contest.grow(count)
         self.n_features += count
         self.identification.grow(count)
-        self.follower.grow(count)
+        if self._follower is not None:
+            self._follower.grow(count)
         if self.waiting is not None:
             more = np.pad(self.waiting.dense, ((0, 0), (0, count)))
             self.waiting = BanditLog(more, self.waiting.offsets, self.waiting.chosen)
@@ -189,6 +227,12 @@ class Monitor:
         rounds = self._all(log)
         assert rounds is not None
         fresh = [size for size in _deciding(rounds.n_rounds) if size > self.decided_on]
+        if self.contest is not None and rounds.n_rounds < LEAST:
+            self.waiting, self._follower = rounds, None
+            if fresh:
+                check_scale(rounds, self.ridge)
+                self._look(rounds[: fresh[-1]])
+            return
         if not self._is_settled() and fresh:
             check_scale(rounds, self.ridge)
             for size in fresh:
@@ -203,22 +247,31 @@ class Monitor:
         """Whether more rounds would not change the decision: enough of them, and a preference in them."""
         return self.decided_on >= DECIDING and self.preferring
 
-    def _decide(self, log: BanditLog) -> None:
+    def _compare(self) -> None:
+        """Decide on rounds that wait, if they were too few to do so before anybody asked."""
+        if self._follower is None and self.waiting is not None:
+            self._decide(self.waiting[: self.decided_on])
+            self.follower.follow(self.waiting)
+
+    def _look(self, log: BanditLog) -> None:
+        """Whether the rounds that decide show a preference."""
         self.decided_on = log.n_rounds
-        score, information = within_rounds(log)
+        self.uniform = uniform_p_value(*within_rounds(log))
+
+    def _decide(self, log: BanditLog) -> None:
+        self._look(log)
         units, sizes = own_units(log)
         if units is not None:
             log = finite_log(divided(log.features, units), log.offsets, log.chosen)
-        self.uniform = uniform_p_value(score, information)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())
-            self.tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
+            self._tuned = [Tuned(assumption=nothing, evidence=chance, range=(1.0, 1.0))]
         elif self.contest is not None and self.decided_on == STEPS[-1]:
-            self.tuned = self.contest.tuned
+            self._tuned = self.contest.tuned
         else:
-            self.tuned = tune(log, self.families, ridge=self.ridge)
-        self._follower = Follower.start(self.best.assumption, self.n_features, self.checkpoints, units, sizes)
+            self._tuned = tune(log, self.families, ridge=self.ridge)
+        self._follower = Follower.start(self._best().assumption, self.n_features, self.checkpoints, units, sizes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
@@ -257,13 +310,13 @@ class Monitor:
             waiting=None if waiting is None else _from_plain(waiting),
             decided_on=as_whole(values["decided_on"], "decided_on", least=1),
             uniform=as_number(values["uniform"], "uniform", least=0.0, most=1.0),
-            tuned=tuned,
+            _tuned=tuned,
             _follower=follower,
         )
         if "contest" not in values:
             # A state of 0.1: what it decided stands.
             follower.assumption = follower.assumption.as_of_0_1()
-            found.tuned = [replace(one, assumption=one.assumption.as_of_0_1()) for one in tuned]
+            found._tuned = [replace(one, assumption=one.assumption.as_of_0_1()) for one in tuned]
         kept = values.get("contest")
         with within("contest"):
             found.contest = (

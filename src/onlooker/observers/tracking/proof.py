@@ -102,6 +102,11 @@ class Scores:
             epochs.append(difference[:full])
         return Lead(total, _error(epochs))
 
+    def gained(self, other: Scores) -> Vector:
+        """What it is ahead of another forecast in each epoch that both have."""
+        pairs = zip(self.blocks, other.blocks, strict=False)
+        return np.array([float(np.minimum(own - theirs, SURE).sum()) for own, theirs in pairs])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
         return {"n_rounds": self.n_rounds, "blocks": [one.tolist() for one in self.blocks]}

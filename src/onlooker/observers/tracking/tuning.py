@@ -32,6 +32,8 @@ ENOUGH = 1000
 """From so many rounds on, a quarter of them is enough to leave out the families that are far behind."""
 BEHIND = 30.0
 """Log-evidence."""
+GIVEN_UP = 12.0
+"""Log-probability by which constants that are behind the best ones half-way are given up."""
 PRECISIONS = (0.01, 0.1, 1.0)
 """Of the prior before any pick was seen, against the features' mean square."""
 EPSILONS = (0.05, 0.1, 0.2, 0.4)
@@ -166,7 +168,9 @@ class Trial:
 
     assumption: Assumption
     score: float
-    """Log-evidence, slips averaged over."""
+    """Log-evidence, slips averaged over; minus infinity if it was given up."""
+    picks: Vector
+    """Log-probability of each pick; of those before it was given up."""
 
 
 def _family(rounds: Rounds, family: str | Exploration, start: Assumption) -> Tuned:
@@ -190,8 +194,9 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
-            exploration = make(centre * STEP**place)
-            trials[place] = settle(rounds, replace(guess, exploration=exploration), 1 if trials else ROUNDS_OF_EM)
+            against = None if best not in trials else trials[best].picks
+            trial = replace(guess, exploration=make(centre * STEP**place))
+            trials[place] = settle(rounds, trial, 1 if trials else ROUNDS_OF_EM, against=against)
         return trials[place].score + _log_prior(place)
 
     best = round(math.log(start.exploration.strength / centre, STEP))
@@ -217,15 +222,24 @@ def _log_prior(place: int) -> float:
     return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
 
 
-def settle(rounds: Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *, free: bool = False) -> Trial:
+def settle(
+    rounds: Rounds,
+    assumption: Assumption,
+    times: int = ROUNDS_OF_EM,
+    *,
+    free: bool = False,
+    against: Vector | None = None,
+) -> Trial:
     """Fit the prior's precision and the share of slips, or with `free` epsilon; judge the result.
 
-    Epsilon alone is fitted until the evidence stops rising: from a small to a large share takes a while.
+    Epsilon alone is fitted until the evidence stops rising: from a small to a large share takes a while. What is far
+    behind `against`, the log-probability of each pick in the best trial so far, is given up on the way.
     """
     log, scale, before = rounds.log, rounds.scale, -math.inf
     for _ in range(LAPSE_ROUNDS_OF_EM if free else times):
-        follower = Follower.start(assumption, log.n_features, checkpoints=())
-        follower.follow(log)
+        follower, picks = _followed(log, assumption, against)
+        if len(picks) < log.n_rounds:
+            return Trial(assumption=assumption, score=-math.inf, picks=picks)
         if free and follower.evidence < before + 1.0:
             break
         before = follower.evidence
@@ -234,13 +248,28 @@ def settle(rounds: Rounds, assumption: Assumption, times: int = ROUNDS_OF_EM, *,
         assumption = replace(assumption, precision=precision, slip=max(LEAST, k / (n + SLIPS)))
         if free:
             assumption = replace(assumption, exploration=Lapse(min(max(LEAST, k / max(n, 1)), 1.0)))
-    follower = Follower.start(assumption, log.n_features, checkpoints=())
-    follower.follow(log)
-    if isinstance(assumption.exploration, Lapse) and not free:
-        return Trial(assumption=assumption, score=follower.evidence)
-    weight = 1.0 if free else SLIPS
-    score = follower.evidence + _averaged(follower.random_picks, follower.n_choices, assumption.lapse, weight)
-    return Trial(assumption=assumption, score=score)
+    else:
+        # Where epsilon has settled, it has just been judged.
+        follower, picks = _followed(log, assumption, against)
+    score = follower.evidence
+    if len(picks) < log.n_rounds:
+        score = -math.inf
+    elif free or not isinstance(assumption.exploration, Lapse):
+        score += _averaged(follower.random_picks, follower.n_choices, assumption.lapse, 1.0 if free else SLIPS)
+    return Trial(assumption=assumption, score=score, picks=picks)
+
+
+def _followed(log: BanditLog, assumption: Assumption, against: Vector | None) -> tuple[Follower, Vector]:
+    """Follow the log; give the log-probabilities of its picks, or of those until it was given up."""
+    follower, half = Follower.start(assumption, log.n_features, checkpoints=()), log.n_rounds // 2
+    if against is None:
+        return follower, follower.follow(log)
+    picks = np.empty(0)
+    for start, stop in ((0, half // 2), (half // 2, half), (half, log.n_rounds)):
+        if picks.sum() < against[:start].sum() - GIVEN_UP:
+            break
+        picks = np.concatenate([picks, follower.follow(log[start:stop])])
+    return follower, picks
 
 
 def _averaged(k: float, n: int, rate: float, weight: float) -> float:

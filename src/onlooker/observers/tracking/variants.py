@@ -101,7 +101,9 @@ def with_noise(log: BanditLog, start: Assumption, noise: float = 0.25) -> Assump
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
-            trials[place] = settle(rounds, replace(guess, noise=noise * NOISE_STEP**place), 0 if trials else 1)
+            against = None if best not in trials else trials[best].picks
+            trial = replace(guess, noise=noise * NOISE_STEP**place)
+            trials[place] = settle(rounds, trial, 0 if trials else 1, against=against)
         return trials[place].score
 
     best = 0
@@ -125,10 +127,12 @@ def with_past(log: BanditLog, tuned: Tuned) -> Tuned:
 
 def _best(rounds: Rounds, plain: Trial, first: Iterable[Assumption], beside: Iterable[Assumption]) -> Trial:
     """The best of the first and, if that is better than the plain one, those beside it."""
-    found = max((settle(rounds, one, 0) for one in first), key=lambda one: one.score, default=plain)
+    tried = [settle(rounds, one, 0, against=plain.picks) for one in first]
+    found = max(tried, key=lambda one: one.score, default=plain)
     if found.score <= plain.score:
         return plain
-    best = max([found, *(settle(rounds, one, 0) for one in beside)], key=lambda one: one.score)
+    tried = [found, *(settle(rounds, one, 0, against=plain.picks) for one in beside)]
+    best = max(tried, key=lambda one: one.score)
     return settle(rounds, best.assumption, 1)
 
 

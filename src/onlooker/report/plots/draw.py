@@ -240,11 +240,12 @@ def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Fig
         figure = Figure(figsize=(WIDTH * len(row), max(map(_height, row))), dpi=dpi, layout="constrained")
         parts = figure.subfigures(1, len(row), squeeze=False, wspace=0.04)[0]
         drawn = [(_draw(part, chart, title=titles), chart) for part, chart in zip(parts, row, strict=True)]
-        # The width of the axes is known after a first layout, and what stands above them does not change it.
-        figure.draw_without_rendering()
-        for axes, chart in drawn:
-            if isinstance(chart, Chart):
-                draw_marks(axes, chart.marks)
+        marked = [(axes, chart.marks) for axes, chart in drawn if isinstance(chart, Chart) and chart.marks]
+        if marked:
+            # The width of the axes is known after a first layout, and what stands above them does not change it.
+            figure.draw_without_rendering()
+        for axes, marks in marked:
+            draw_marks(axes, marks)
         yield figure
 
 

@@ -93,8 +93,9 @@ def _drawn(charts: tuple[Chart, ...], *, columns: int, dpi: int) -> Iterator[Fig
             axes.set_axis_off()
         shown = [handles[label] for label in labels]
         figure.legend(shown, labels, loc="outside lower center", ncols=across, handlelength=3, columnspacing=1.5)
-        # The width of the axes is known after a first layout, and what stands above them does not change it.
-        figure.draw_without_rendering()
+        if any(chart.marks for chart in charts):
+            # The width of the axes is known after a first layout, and what stands above them does not change it.
+            figure.draw_without_rendering()
         for axes, chart in zip(places, charts, strict=False):
             draw_marks(axes, chart.marks)
         yield figure

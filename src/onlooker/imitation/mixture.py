@@ -13,24 +13,16 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.newton import Fit, minimise
+from onlooker.imitation.short import is_short, short_fit
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.imitation.stretches import FAST, imitate
+from onlooker.imitation.stretches import FAST, imitate, imitated
 from onlooker.logs.log import BanditLog
 
 RECENT = 20
 """A habit is a position that was picked often in so many rounds before; the round before has a share of its own."""
 
-SHARPEST = 5.0
-"""A stretch's picks are at most so many times as decisive as the whole log's: beyond, likelihoods are flat."""
-
 LEAST_WEIGHT = 1e-3
 """Rounds whose picks are surely not the policy's keep this weight, so that no fit is left without any."""
-
-TIE = 1e-100
-"""Scores that differ by less are the same: squares of their differences would be no proper numbers."""
-
-LEAST_EXPONENT = -200.0
-"""Arms whose scores are further below the best are taken to be so far below it: products of theirs are numbers."""
 
 BEFOREHAND = np.array([1.0, 0.5, 0.5, 0.5])
 """Rounds that each way to pick is assumed to have made beforehand, so that no share is 0."""
@@ -84,26 +76,6 @@ class Mixture:
     """Share of the policy, of random picks and of the two habits in each stretch, shape (m, 4)."""
 
 
-class _Stretches:
-    """The rounds of a log, each in its stretch: what all iterations need."""
-
-    def __init__(self, log: BanditLog, scores: Vector, others: Matrix, bounds: Index) -> None:
-        self.n, self.first, self.sizes, self.picks = len(bounds) - 1, log.offsets[:-1], log.n_arms, log.chosen_rows
-        self.of = np.repeat(np.arange(self.n), np.diff(bounds))
-        self.row_of = np.repeat(self.of, self.sizes)
-        below = scores - np.repeat(np.maximum.reduceat(scores, self.first), self.sizes)
-        self.scores = np.where(below > -TIE, 0.0, below)
-        self.others = others[:, self.picks].T
-
-    def sums(self, values: Vector) -> Vector:
-        return np.bincount(self.of, values, self.n).astype(np.float64)
-
-    def softmax(self, scale: Vector) -> tuple[Vector, Vector]:
-        """Unnormalised probabilities of the rows, and their sums by round; the best arm of a round has 1."""
-        weights = np.exp(np.maximum(scale[self.row_of] * self.scores, LEAST_EXPONENT))
-        return weights, np.add.reduceat(weights, self.first)
-
-
 def explain(log: BanditLog, scores: Vector, others: Matrix, bounds: Index, *, steps: int = 12) -> Mixture:
     """Estimate, in each stretch between `bounds`, the shares of all ways to pick and the policy's decisiveness.
 
@@ -121,41 +93,34 @@ def explain(log: BanditLog, scores: Vector, others: Matrix, bounds: Index, *, st
     >>> float(found.shares[0, 0].round(1))
     0.7
     """
-    at = _Stretches(log, scores, others, bounds)
-    scale, shares = np.ones(at.n), np.tile([0.85, 0.05, 0.05, 0.05], (at.n, 1))
-    picked = at.scores[at.picks]
-    for step in range(steps + 1):
-        weights, total = at.softmax(scale)
-        joint = np.column_stack([weights[at.picks] / total, at.others]) * shares[at.of]
-        given = joint.sum(axis=1)
-        ways = joint / given[:, None]
-        if step == steps:
-            break
-        shares = np.column_stack([at.sums(way) for way in ways.T]) + BEFOREHAND
-        shares /= shares.sum(axis=1, keepdims=True)
-        moment = weights * at.scores
-        mean = np.add.reduceat(moment, at.first) / total
-        spread = np.add.reduceat(moment * at.scores, at.first) / total - mean**2
-        newton = at.sums(ways[:, 0] * (picked - mean)) / np.maximum(at.sums(ways[:, 0] * spread), 1e-9)
-        reach = np.maximum(scale, 0.2) / 2
-        scale = np.clip(scale + np.clip(newton, -reach, reach), 0.0, SHARPEST)
-    residuals = -weights / np.repeat(total, at.sizes)
-    residuals[at.picks] += 1.0
-    return Mixture(
-        own=ways[:, 0],
-        given=given,
-        best=shares[at.of, 0] / total + shares[at.of, 1:].sum(axis=1) / at.sizes,
-        residuals=np.repeat(ways[:, 0], at.sizes) * residuals,
-        scale=scale,
-        shares=shares,
+    from onlooker.kernels import mixture as kernels
+
+    n, rounds = len(bounds) - 1, log.n_rounds
+    below = np.array(scores, dtype=np.float64)
+    kernels.below_best(below, log.offsets)
+    scale, shares = np.ones(n), np.tile([0.85, 0.05, 0.05, 0.05], (n, 1))
+    own, given, best, residuals = np.empty(rounds), np.empty(rounds), np.empty(rounds), np.empty(len(below))
+    picks = log.chosen_rows
+    kernels.explain(
+        *(below, log.offsets, picks, others[:, picks], bounds, steps, BEFOREHAND),
+        *(scale, shares, own, given, best, residuals),
     )
+    return Mixture(own=own, given=given, best=best, residuals=residuals, scale=scale, shares=shares)
 
 
 def fit_policy(log: BanditLog, others: Matrix, near: Fit | None = None) -> tuple[Fit, Vector]:
     """Fit one policy to the picks that look like its own; give how much each of them counted too."""
-    fit, weights = imitate(log, near, tolerance=FAST), np.ones(log.n_rounds)
-    for _ in range(REFITS):
-        found = explain(log, log.features @ fit.theta, others, np.array([0, log.n_rounds]), steps=8)
+    short, weights = is_short(log, L2), np.ones(log.n_rounds)
+    fit = near if short else imitate(log, near, tolerance=FAST)
+    theta = imitated(log, None if fit is None else fit.theta) if short or fit is None else fit.theta
+    for last in (*(False,) * (REFITS - 1), True):
+        found = explain(log, log.features @ theta, others, np.array([0, log.n_rounds]), steps=8)
         weights = np.maximum(found.own, LEAST_WEIGHT)
-        fit = minimise(SoftmaxObjective(log, l2=L2, weights=weights), fit, tolerance=FAST)
+        closer = short_fit(log, l2=L2, tolerance=FAST, weights=weights, near=theta) if short and not last else None
+        if closer is not None:
+            theta = closer
+        else:
+            fit = minimise(SoftmaxObjective(log, l2=L2, weights=weights), fit, tolerance=FAST)
+            theta = fit.theta
+    assert fit is not None
     return fit, weights
