@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -179,6 +180,10 @@ def check_memory(needed: int) -> None:
     taken = resident() or 0
     if limit is not None:
         if taken + needed > limit:
+            # What earlier work has freed may still count.
+            give_back()
+            taken = resident() or 0
+        if taken + needed > limit:
             left = f"leaves {_words(max(0, limit - taken))}"
             raise InputError(
                 f"would take {_words(needed)} more, but the memory limit of {_words(limit)} {left}: "
@@ -245,6 +250,8 @@ def check_work(n_features: int, matrices: int, *, held: int = 0, limit: int | No
 def give_back() -> None:
     """Return what earlier work freed to the system, where that can be done: it would count until it is used again."""
     gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
