@@ -11,7 +11,8 @@
    what had been learned was given up, at a cost of at least a tenth of what a policy predicts, or of a fiftieth where
    that is clear (`change`).
 5. *Not enough evidence*: the policy of the last 30% does not predict picks better than random guessing.
-6. *Stable from the start*: that policy fits the whole log as well as its end (`settling`).
+6. *Stable from the start*: that policy fits the whole log as well as its end, or one policy may have made all picks and
+   fits the early ones at least half as well as the late ones (`settling`).
 7. *Stable since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half
    of the log, or 30% of it where the policy took over at once; else *moving*: the learner was learning until then.
 

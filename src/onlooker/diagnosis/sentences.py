@@ -8,9 +8,14 @@ from onlooker.diagnosis.result import SMALLEST, RoundEstimate, p_words
 from onlooker.diagnosis.settling import MATERIAL
 
 
-def stable(since: RoundEstimate, agreement: Estimate, chance: float, level: float) -> str:
-    """Of a learner that one policy explains."""
-    if since.round == 0:
+def stable(since: RoundEstimate, agreement: Estimate, chance: float, level: float, *, rising: bool) -> str:
+    """Of a learner that one policy explains; `rising` if that policy fits early picks less well than late ones."""
+    if since.round == 0 and rising:
+        opening = (
+            "What it values is stable: the picks are consistent with one policy from the start. It fits the early "
+            "picks less well, as the learner explored more then or was still learning"
+        )
+    elif since.round == 0:
         opening = "What it values is stable from the start: one policy explains the picks of the whole log"
     else:
         opening = (

@@ -342,7 +342,8 @@ def _state(
     since, late = _since(log, found, settling, level)
     if late:
         return "moving", sentences.learning(since, found.diagnostics, agreement, chance, level), None, None
-    return "stable", sentences.stable(since, agreement, chance, level), since, None
+    rising = settling.rise_p < 1 - level
+    return "stable", sentences.stable(since, agreement, chance, level, rising=rising), since, None
 
 
 def _since(log: BanditLog, found: Findings, settling: Settling, level: float) -> tuple[RoundEstimate, bool]:
