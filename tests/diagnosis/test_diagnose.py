@@ -1,12 +1,15 @@
 """The verdicts, on logs whose learner is known."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
 from onlooker.diagnosis import diagnose
+from onlooker.diagnosis.movement import find_given_up, find_pull
+from onlooker.imitation.mixture import other_ways
 from onlooker.logs.log import BanditLog
 from onlooker.simulation.environment import Environment
 from onlooker.simulation.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom
@@ -321,3 +324,13 @@ def test_tiny_p_values_are_bounds(offers):
     rise = committed.tests[2]
     assert rise.p_value == rise.least_p == pytest.approx(1 / 1001)
     assert f"largest z {rise.statistic:.2f}, p <= 0.001" in repr(committed)
+
+
+def test_draws_that_tie_with_what_is_found_count_in_any_unit():
+    """Few stretches: some random signs change none of those that decide, and rounding must not settle the tie."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(240, 4, 2))
+    log = BanditLog.from_dense(X, (X @ [0.8, -0.6] + rng.gumbel(size=(240, 4))).argmax(axis=1))
+    pull = find_pull(log, other_ways(log))
+    found = {find_given_up(replace(pull, scores=unit * pull.scores)).p_value for unit in np.linspace(0.1, 10, 60)}
+    assert len(found) == 1

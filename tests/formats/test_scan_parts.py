@@ -161,6 +161,7 @@ def test_limits_that_leave_no_room():
 
 def test_formats_that_are_read_whole_are_refused_where_they_do_not_fit(tmp_path, monkeypatch):
     (tmp_path / "log.vw").write_text("shared |\n0:1:0.5 | a\n| b\n\n")
+    # Asked twice before it refuses: what was freed is given back in between.
     taken = iter([0, 0, 600_000_001, 600_000_001])
     monkeypatch.setattr(memory_limit, "resident", lambda: next(taken, 0))
     with pytest.raises(InputError, match=r"log\.vw: would take 34 MB more, but the memory limit of 600 MB leaves 0 MB"):

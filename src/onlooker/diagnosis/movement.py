@@ -47,6 +47,9 @@ LEAST_PART = 0.1
 DRAWS = 499
 """Random signs behind a p-value, always the same ones."""
 
+SAME = 1e-9
+"""Statistics that differ by less than this part are the same but for rounding."""
+
 LEAST_P = 1 / (1 + DRAWS)
 """The p-value of a statistic that no draw attains."""
 
@@ -208,7 +211,8 @@ def find_given_up(pull: Pull) -> GivenUp:
         found.append((step / error, step * per_round / pull.gain if pull.gain > 0 else 0.0, int(bounds[place])))
     material = [one for one in found if one[1] >= LEAST_COST] or found or [(0.0, 0.0, 0)]
     z, share, place = max(material)
-    p_value = float((1 + np.count_nonzero(null >= z)) / (1 + DRAWS))
+    # Signs that leave the stretches as they are give the same z, but for rounding.
+    p_value = float((1 + np.count_nonzero(null >= z - SAME * abs(z))) / (1 + DRAWS))
     critical = float(np.quantile(null, 0.95)) if found else np.inf
     return GivenUp(z=z, p_value=p_value, critical=critical, share=share, round=place)
 
