@@ -30,8 +30,6 @@ LOGS = make_golden.logs()
 
 # A diagnosis rests on many fits that stop at a sweep's tolerance; only so far are its figures its own.
 RELATIVE = {"diagnose": 1e-3}
-DRAWS = 3 / 500
-"""A p-value that is a share of 499 draws may differ by some of them: processors round differently."""
 
 
 def assert_same(found, kept, path, relative):
@@ -45,8 +43,7 @@ def assert_same(found, kept, path, relative):
         for k, pair in enumerate(zip(found, kept, strict=True)):
             assert_same(*pair, f"{path}[{k}]", relative)
     elif isinstance(kept, float):
-        by_draws = path.endswith(".p_value") and (500 * kept).is_integer()
-        assert found == pytest.approx(kept, rel=relative, abs=DRAWS if by_draws else 1e-9), path
+        assert found == pytest.approx(kept, rel=relative, abs=1e-9), path
     else:
         assert found == kept, path
 
