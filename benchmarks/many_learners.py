@@ -54,6 +54,7 @@ def main() -> None:
         _say(name, (time.process_time() - start) / len(logs))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        pool(warm)
         start = time.process_time()
         pool(logs)
         _say("pool", (time.process_time() - start) / len(logs))

@@ -7,7 +7,7 @@ from onlooker import BanditLog, SuffixImitation
 from onlooker.imitation import softmax
 from onlooker.imitation.objective import Windows
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.logs.factored_curvature import block_hessian
+from onlooker.logs.factored_curvature import block_hessian, decorrelated
 from onlooker.logs.factored_windows import block_edges, window_products
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
@@ -37,7 +37,7 @@ def test_a_hessian_in_single_precision_has_six_digits_in_every_direction():
     rng = np.random.default_rng(1)
     X, shares = contexts_of(4000, 12), rng.dirichlet(10.0 ** np.arange(-1, 2, 0.5), 4000)
     weights = (rng.random(4000) < 0.9).astype(float)
-    exact, single = (block_hessian(X, shares, weights, single=one) for one in (False, True))
+    exact, single = (block_hessian(X, shares, weights, turned) for turned in (None, decorrelated(X)))
     kept = slice(0, 5 * 12)
     root = np.linalg.inv(np.linalg.cholesky(exact[kept, kept]))
     np.testing.assert_allclose(root @ single[kept, kept] @ root.T, np.eye(60), atol=2e-5)
@@ -54,14 +54,14 @@ def test_coarse_windows_against_their_definition(width):
     vectors = np.einsum("nk,np->nkp", residuals, X).reshape(n, K * p) - mean
     edges = block_edges(n, width)
     sums = np.add.reduceat(vectors, edges[:-1], axis=0)
-    found = Windows(*window_products(X, residuals, mean, width, coarse=True))
-    want = Windows.of(sums, min(4, width))
+    found = Windows(*window_products(X, residuals, mean, width, decorrelated(X)))
+    want = Windows.of(sums, min(2, width))
     scale = np.sqrt(np.outer(*2 * [np.diag(want.products())]))
     np.testing.assert_allclose(found.products() / scale, want.products() / scale, atol=1e-5)
     # A round is in as many windows as a window has blocks, whatever their lengths.
     assert np.diff(edges).max() - np.diff(edges[:-1]).min() <= 1
-    if width <= 4:
-        exact = Windows(*window_products(X, residuals, mean, width, coarse=False))
+    if width <= 2:
+        exact = Windows(*window_products(X, residuals, mean, width))
         np.testing.assert_allclose(found.products() / scale, exact.products() / scale, atol=1e-5)
 
 
@@ -69,9 +69,9 @@ def test_coarse_windows_in_parts_join():
     rng = np.random.default_rng(3)
     X, residuals = contexts_of(160, 2), rng.normal(size=(160, 3))
     residuals -= residuals.mean(axis=1, keepdims=True)
-    whole = Windows(*window_products(X, residuals, np.zeros(6), 16, coarse=True))
+    whole = Windows(*window_products(X, residuals, np.zeros(6), 16, decorrelated(X)))
     first, rest = (
-        Windows(*window_products(X[part], residuals[part], np.zeros(6), 16, coarse=True))
+        Windows(*window_products(X[part], residuals[part], np.zeros(6), 16, decorrelated(X[part])))
         for part in (slice(0, 40), slice(40, None))
     )
     scale = np.abs(whole.products()).max()

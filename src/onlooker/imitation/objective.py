@@ -155,7 +155,7 @@ class Pass:
     """Whether to count the rounds whose pick scores best; where not, both counts are NaN."""
 
     coarse: bool = False
-    """Whether single precision is enough for curvature and scatter, with windows that begin at every quarter of one."""
+    """Whether single precision is enough for curvature and scatter, with windows that begin at every half of one."""
 
     bound: bool = False
     """Whether the Hessian is to be one that bounds it from above: of picks known to a set, as if they were seen."""
@@ -271,7 +271,7 @@ class Objective(ABC):
 
     @property
     def coarse(self) -> bool:
-        """Whether intervals are found in single precision, from windows that begin at every quarter of one."""
+        """Whether intervals are found in single precision, from windows that begin at every half of one."""
         return False
 
     @abstractmethod

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Ids, Index, Matrix, Vector
 from onlooker.logs.arm_ids import keys_of, places
-from onlooker.logs.factored_curvature import arm_blocks, block_hessian, per_arm_preconditioner
+from onlooker.logs.factored_curvature import Turned, arm_blocks, block_hessian, decorrelated, per_arm_preconditioner
 from onlooker.logs.factored_windows import window_products
 from onlooker.logs.layouts import Layout
 
@@ -370,18 +371,28 @@ class FactoredRows(Layout):
         """Sums over windows of the rounds' own sums of rows; see `window_products`. None where rows are no blocks."""
         if not self.only_blocks:
             return None
-        contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-        by_round = self.by_round(values)
+        contexts, by_round, turned = self.block_contexts, self.by_round(values), self.turned if coarse else None
         if not counts.all():
             contexts, by_round = contexts[counts], by_round[counts]
-        return window_products(contexts, by_round, mean, width, coarse=coarse)
+            turned = turned and (turned[0], turned[1][counts])
+        return window_products(contexts, by_round, mean, width, turned)
 
     def covariance(self, shares: Vector, weights: Vector, offsets: Index, *, coarse: bool = False) -> Matrix:
         """Covariance of the rows within the rounds; coarse: in single precision."""
         if not self.only_blocks:
             return super().covariance(shares, weights, offsets)
-        contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
-        return block_hessian(contexts, self.by_round(shares), weights, single=coarse)
+        turned = self.turned if coarse else None
+        return block_hessian(self.block_contexts, self.by_round(shares), weights, turned)
+
+    @property
+    def block_contexts(self) -> Features:
+        """Contexts that each arm's block of weights is for: 1 where there are none."""
+        return np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
+
+    @cached_property
+    def turned(self) -> Turned:
+        """Contexts decorrelated, in single precision: what curvature and scatter both need."""
+        return decorrelated(self.block_contexts)
 
     def preconditioner(
         self, shares: Vector, weights: Vector, offsets: Index, l2: float, groups: Index | None = None
@@ -392,9 +403,8 @@ class FactoredRows(Layout):
             return lambda vector: inverse @ vector
         blocks = None
         if self.only_blocks:
-            contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts
             by_round = self.by_round(shares) if self.which is None else self._by_round(shares)
-            blocks = arm_blocks(contexts, by_round, weights)
+            blocks = arm_blocks(self.block_contexts, by_round, weights)
         if blocks is None:
             return super().preconditioner(shares, weights, offsets, l2)
         return per_arm_preconditioner(blocks, l2, self.groups if groups is None else groups)

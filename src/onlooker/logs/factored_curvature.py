@@ -26,13 +26,16 @@ MOST_PAIRS = 4096
 MOST_BLOCK = 1 << 23
 """Numbers that the blocks of a preconditioner hold at most: beyond, it is a diagonal."""
 
+Turned = tuple[Matrix, Features]
+"""Contexts that were decorrelated, behind what turns them back."""
 
-def block_hessian(contexts: Features, shares: Matrix, weights: Vector, *, single: bool = False) -> Matrix:
+
+def block_hessian(contexts: Features, shares: Matrix, weights: Vector, turned: Turned | None = None) -> Matrix:
     """Sum of `weight (diag(p) - p p') (x) c c'` over the rounds, shape (K p, K p).
 
     The blocks of one arm follow from the others, as over all arms they sum to zero: of the most probable arm, so that
-    nothing is left of rounding where an arm is never offered. In single precision contexts are decorrelated first, and
-    sums of some hundred rounds are added in double precision: about six digits are right, in half of the time.
+    nothing is left of rounding where an arm is never offered. With `turned`, the contexts `decorrelated`, sums of some
+    hundred rounds are in single precision: about six digits are right, in half of the time.
 
     Examples
     --------
@@ -44,10 +47,10 @@ def block_hessian(contexts: Features, shares: Matrix, weights: Vector, *, single
     shares = np.delete(shares, without, axis=1)
     if p * (p + 1) // 2 > MOST_PAIRS:
         return with_arm(_by_pairs(contexts, shares, weights), without)
-    back, turned = decorrelated(contexts) if single else (None, contexts)
+    back, used = (None, contexts) if turned is None else turned
     first, second = np.triu_indices(K)
     left, right = np.triu_indices(p)
-    found = _pair_sums(turned, shares, weights, np.dtype(np.float32 if single else np.float64))
+    found = _pair_sums(used, shares, weights, np.dtype(np.float64 if back is None else np.float32))
     blocks = np.empty((len(first), p, p))
     blocks[:, left, right] = found
     blocks[:, right, left] = found
@@ -59,8 +62,8 @@ def block_hessian(contexts: Features, shares: Matrix, weights: Vector, *, single
     return with_arm(hessian, without)
 
 
-def decorrelated(contexts: Features) -> tuple[Matrix, Features]:
-    """Contexts in single precision whose features are uncorrelated with mean square 1, and what turns them back.
+def decorrelated(contexts: Features) -> Turned:
+    """What turns them back, and contexts in single precision whose features are uncorrelated with mean square 1.
 
     Rounding is then small beside the variation in every direction, not in the largest alone.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.logs.factored_curvature import decorrelated, with_arm
+from onlooker.logs.factored_curvature import Turned, with_arm
 
 PIECE_VALUES = 1 << 16
 """Numbers of a piece of windows, about: half a megabyte, which stays in the cache."""
@@ -16,56 +16,57 @@ PIECE_VALUES = 1 << 16
 LEAST_ROWS = 1
 """Windows per weight whose products are taken at once, at least: adding what they give is then little beside it."""
 
-QUARTERS = 4
+HALVES = 2
 """Blocks that make up a window, where windows begin at every block and not at every round.
 
-Each round is then in four windows instead of `width`: `4 / width` of the work. Where rounds are independent,
-the estimate varies by 1.6% more than with all windows: its relative variance is 1.375 `width / N`, not 4/3 of it.
+Each round is then in two windows instead of `width`: `2 / width` of the work. Where rounds are independent, a variance
+that is estimated so has a standard error of `sqrt(1.5 width / N)` of it, with all windows of `sqrt(4/3 width / N)`:
+2.2% and 2.1% for 50,000 rounds.
 """
 
 
 def window_products(
-    contexts: Features, residuals: Matrix, mean: Vector, width: int, *, coarse: bool
+    contexts: Features, residuals: Matrix, mean: Vector, width: int, turned: Turned | None = None
 ) -> tuple[int, Matrix, Matrix, Matrix]:
     """Sum of `W W'` over windows of `width` rounds, `W` a window's sum of `residuals (x) context - mean`.
 
-    `width` first, and last the first and the last `width - 1` of these vectors, for windows into other rounds. Coarse:
-    windows begin at every block of a quarter of `width` rounds, so that the vectors are those of blocks and `width` is
-    4; in single precision, with contexts decorrelated first. Over all arms residuals and mean sum to zero: the last arm
-    follows from the others.
+    `width` first, and last the first and the last `width - 1` of these vectors, for windows into other rounds. With
+    `turned`, the contexts `decorrelated`, sums are in single precision and windows begin at every block of half of
+    `width` rounds, so that the vectors are those of blocks and `width` is 2. Over all arms residuals and mean sum to
+    zero: the last arm follows from the others.
 
     Examples
     --------
-    >>> _, found, _, _ = window_products(np.ones((3, 1)), np.array([[1.0, -1.0]] * 3), np.zeros(2), 2, coarse=False)
+    >>> _, found, _, _ = window_products(np.ones((3, 1)), np.array([[1.0, -1.0]] * 3), np.zeros(2), 2)
     >>> found
     array([[ 8., -8.],
            [-8.,  8.]])
     """
     K, p = residuals.shape[1] - 1, contexts.shape[1]
     mean = mean.reshape(K + 1, p)[:K]
-    if not coarse:
+    if turned is None:
         wide = contexts.astype(np.float64, copy=False)
         return width, *_products(_Rounds(wide, residuals[:, :K], mean.ravel()), width, p)
-    back, turned = decorrelated(contexts)
+    back, used = turned
     shift = np.linalg.solve(back, mean.T).T.ravel()
     edges = block_edges(len(contexts), width)
-    blocks = _Blocks(turned, residuals[:, :K].astype(np.float32), shift.astype(np.float32), edges)
-    quarters = min(QUARTERS, width)
-    return quarters, *_products(blocks, quarters, p, back)
+    blocks = _Blocks(used, residuals[:, :K].astype(np.float32), shift.astype(np.float32), edges)
+    halves = min(HALVES, width)
+    return halves, *_products(blocks, halves, p, back)
 
 
 def block_edges(n_rounds: int, width: int) -> Index:
-    """Where blocks begin that are a quarter of `width` rounds long, up to a round, and where the last one ends.
+    """Where blocks begin that are half of `width` rounds long, up to a round, and where the last one ends.
 
     Examples
     --------
     >>> block_edges(10, 10)
-    array([ 0,  2,  5,  7, 10])
-    >>> block_edges(3, 2)
-    array([0, 1, 2, 3])
+    array([ 0,  5, 10])
+    >>> block_edges(8, 5)
+    array([0, 2, 5, 7, 8])
     """
-    quarters = min(QUARTERS, width)
-    edges = np.arange(n_rounds * quarters // width + 1) * width // quarters
+    halves = min(HALVES, width)
+    edges = np.arange(n_rounds * halves // width + 1) * width // halves
     return edges if edges[-1] == n_rounds else np.append(edges, n_rounds)
 
 

@@ -22,6 +22,7 @@ from onlooker.imitation.likelihood import even_arms
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.objective import CurvedPoint
 from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.observers.coordinates import Coordinates
 from onlooker.observers.coordinates import scores as scores_of
@@ -52,6 +53,8 @@ look too much alike: intervals cover 86 instead of 95 in 100. With fewer draws, 
 """
 REFINED = 5
 """Passes with draws at most, after those at the modes have found about where mean and spread are."""
+SCORES = 1 << 15
+"""Scores of draws that are written out at once, about: a quarter of a megabyte."""
 FREEDOM = 6.0
 """Degrees of freedom of the draws' distribution, whose tails are to be longer than those of the weights."""
 
@@ -79,11 +82,15 @@ class _Group:
     objective: SoftmaxObjective
     at: Coordinates
     """From the features of its rows to the coordinates."""
-    mode: Vector
-    hessian: Matrix
-    """Of the loss, at the mode."""
+    mode: CurvedPoint
+    """The mean loss at the mode of the weights."""
     mean: Vector
     covariance: Matrix
+
+    @property
+    def hessian(self) -> Matrix:
+        """Of the loss, at the mode."""
+        return self.objective.total * self.mode.hessian
 
 
 def pool(logs: Mapping[str, BanditLog], progress: Progress | None = None) -> Pooled:
@@ -112,7 +119,8 @@ def pool(logs: Mapping[str, BanditLog], progress: Progress | None = None) -> Poo
     start = at.inside(minimise(every).theta)
     unknown = np.eye(len(start))
     inner, rounds = _in_coordinates(list(logs.values()), at)
-    groups = [_Group(SoftmaxObjective(log, l2=0.0), inner, start, unknown, start, unknown) for log in rounds]
+    objectives = [SoftmaxObjective(log, l2=0.0) for log in rounds]
+    groups = [_Group(one, inner, inner.evaluate(one, start), start, unknown) for one in objectives]
     units = _units(groups, at, next(iter(logs.values())))
     mean, spread = start, np.diag(units**2)
     draws, left = None, PASSES
@@ -218,21 +226,27 @@ def _update(group: _Group, mean: Vector, inverse: Matrix, draws: _Draws | None) 
     _settle(group, mean, inverse)
     own = _inverted(group.hessian + inverse)
     if draws is None:
-        group.mean, group.covariance = group.mode, own
+        group.mean, group.covariance = group.mode.theta, own
         return
     root = np.linalg.cholesky(own)
-    thetas = group.mode + draws.values @ root.T
+    thetas = group.mode.theta + draws.values @ root.T
     away = thetas - mean
     penalties = 0.5 * np.einsum("si,ij,sj->s", away, inverse, away)
-    weights = _normalised(-_losses(group.objective, group.at.weights(thetas)) - penalties - draws.density)
+    weights = _normalised(-_losses(group.objective.log, group.at.weights(thetas)) - penalties - draws.density)
     centre = weights @ draws.values
     inside = draws.correction @ ((weights * (draws.values - centre).T) @ (draws.values - centre)) @ draws.correction.T
-    group.mean, group.covariance = group.mode + root @ centre, root @ inside @ root.T
+    group.mean, group.covariance = group.mode.theta + root @ centre, root @ inside @ root.T
 
 
-def _losses(objective: SoftmaxObjective, thetas: Matrix) -> Vector:
-    """Total loss under each theta."""
-    log = objective.log
+def _losses(log: BanditLog, thetas: Matrix) -> Vector:
+    """Total loss under each theta; some rounds at a time, so that what is written out stays in the cache."""
+    total = np.zeros(len(thetas))
+    for start, stop in ragged.blocks(log.offsets, len(thetas), SCORES):
+        total += _some_losses(log[start:stop], thetas)
+    return total
+
+
+def _some_losses(log: BanditLog, thetas: Matrix) -> Vector:
     even, rounds = even_arms(log), np.arange(log.n_rounds)
     scores = scores_of(log, thetas)
     if even is not None:
@@ -249,7 +263,13 @@ def _losses(objective: SoftmaxObjective, thetas: Matrix) -> Vector:
 def _settle(group: _Group, mean: Vector, inverse: Matrix) -> None:
     """Find the mode of a group's weights given those between groups, from where it was."""
     total = group.objective.total
-    at, value = _penalised(group, group.mode, mean, inverse)
+
+    def penalised(at: CurvedPoint) -> float:
+        away = at.theta - mean
+        return total * at.value + 0.5 * float(away @ inverse @ away)
+
+    at = group.mode
+    value = penalised(at)
     for _ in range(STEPS):
         gradient = total * at.gradient + inverse @ (at.theta - mean)
         step = np.linalg.solve(total * at.hessian + inverse, -gradient)
@@ -258,18 +278,13 @@ def _settle(group: _Group, mean: Vector, inverse: Matrix) -> None:
             break
         length = 1.0
         while True:
-            ahead, found = _penalised(group, at.theta + length * step, mean, inverse)
+            ahead = group.at.evaluate(group.objective, at.theta + length * step)
+            found = penalised(ahead)
             if falls(found, value, -length * fall) or length < 1e-6:
                 break
             length /= 2
         at, value = ahead, found
-    group.mode, group.hessian = at.theta, total * at.hessian
-
-
-def _penalised(group: _Group, theta: Vector, mean: Vector, inverse: Matrix) -> tuple[CurvedPoint, float]:
-    at = group.at.evaluate(group.objective, theta)
-    away = theta - mean
-    return at, group.objective.total * at.value + 0.5 * float(away @ inverse @ away)
+    group.mode = at
 
 
 def _between(
