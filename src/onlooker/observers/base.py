@@ -20,30 +20,31 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
-from onlooker.imitation.score_models import LINEAR, Basis, Named
+from onlooker.imitation.score_models import LINEAR, Basis
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
-from onlooker.logs.policy import LinearPolicy, Policy, as_linear
-from onlooker.observers.ahead import Predict, calibrated, growing_fits
+from onlooker.logs.policy import LinearPolicy, Named, Policy, Scoring, as_linear
+from onlooker.observers.ahead import Predict, calibrated, growing_fits, stages
 from onlooker.observers.fitted_rounds import FittedRounds
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def in_basis(method: Method) -> Method:
-    """Have a method of an observer that follows a basis act on the observer of that basis, with logs in it."""
+    """Have a method, or what a property finds, be that of the observer of a basis, with logs in it."""
 
     @wraps(method)
     def run(self: Observer, *arguments: Any, **options: Any) -> Any:
         if self._inner is None:
             return method(self, *arguments, **options)
         inner, basis = self._inner
-        logs = [basis.basis(one) if isinstance(one, BanditLog) else one for one in arguments]
-        return getattr(inner, method.__name__)(*logs, **options)
+        logs = [basis.basis(self._in_order(one)) if isinstance(one, BanditLog) else one for one in arguments]
+        found = getattr(inner, method.__name__)
+        return found(*logs, **options) if callable(found) else found
 
     return cast("Method", run)
 
@@ -227,8 +228,38 @@ class Observer(Pictured, InHtml):
         self.__dict__.update({name: value for name, value in vars(inner).items() if name.endswith("_")})
         self._inner, self._lost, self._fitted_rounds = (inner, basis), inner._lost, None
         spread: Matrix = getattr(inner, "covariance_")  # noqa: B009  only observers with intervals follow a basis
-        self.policy_ = basis.policy(inner.theta_, log, np.nan_to_num(spread))
+        self.policy_ = basis.policy(inner.theta_, log, spread)
         return self
+
+    def _propensities_in_basis(self, log: BanditLog, *, ahead: bool, **options: Any) -> Vector:
+        """What `propensities` gives with a score that is not linear."""
+        assert self._inner is not None
+        inner, basis = self._inner
+        log = self._in_order(as_log(log, "propensities"))
+        columns = basis.basis(log)
+        filled = inner._filled(columns)
+        if not ahead or (filled is None and not inner._is_own(columns)):
+            return inner.propensities(columns, ahead, **options)
+        if filled is None or inner._lost is None:
+            return self._ahead_in_basis(log, **options)
+        from onlooker.logs.gaps import with_stand_ins
+
+        more = np.zeros(log.n_rounds - len(inner._lost), dtype=np.int64)
+        return self._ahead_in_basis(with_stand_ins(log, np.concatenate([inner._lost, more]))[0])[filled[1]]
+
+    def _ahead_in_basis(self, log: BanditLog, times: Any = None) -> Vector:
+        """Each round predicted from those before, by which the basis is chosen too: again as the log grows by half."""
+        parameters = self.get_params(deep=False)
+        linear, basis = type(self)(**{**parameters, "score": LINEAR}), None
+        found = np.empty(int(log.offsets[-1]))
+        for start, stop in stages(log.n_rounds):
+            if start:
+                basis = basis_of(log[:start], parameters["score"])
+            part = log[:stop] if basis is None else basis.basis(log[:stop])
+            options = {} if times is None else {"times": np.asarray(times)[:stop]}
+            rows = slice(int(log.offsets[start]), int(log.offsets[stop]))
+            found[rows] = linear.predicted_ahead(part, **options)[rows]
+        return found
 
     def _check_picks_seen(self, log: BanditLog | Parts | None = None) -> None:
         """Refuse to go on where picks are known only to sets, here or in the rounds before."""
@@ -255,7 +286,7 @@ class Observer(Pictured, InHtml):
 
     def _in_order(self, log: BanditLog) -> BanditLog:
         """The log with its features in the order of those that were fitted."""
-        places = as_linear(self._fitted(), "propensities").positions(as_log(log))
+        places = cast("Scoring", self._fitted()).positions(as_log(log))
         if (places == np.arange(len(places))).all():
             return log
         order = np.argsort(places)

@@ -33,12 +33,12 @@ from onlooker.imitation.score_models import (
     FreeScore,
     Linear,
     LinearBasis,
-    ProductsPolicy,
     ScoreModel,
     as_score,
 )
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
+from onlooker.imitation.scores.products import ProductsPolicy
 from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
@@ -269,8 +269,8 @@ class SuffixImitation(Observer):
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score, with a pointwise band where there are intervals: see `Effect`.
 
-        At `x`, or over the range that was fitted. Of a feature with products it is what the feature and its square add
-        where all other features are 0.
+        At `x`, or over the range that was fitted. Of a feature with products it is what the feature adds where all
+        others have their means.
 
         Examples
         --------
@@ -288,10 +288,13 @@ class SuffixImitation(Observer):
         place = feature_place(policy, name)
         low, mean, high, square = (float(one[place]) for one in self._seen)
         points = grid(np.array([low, high])) if x is None else as_curve(x)
-        places, turn = [place], (points - mean)[:, None]
         if isinstance(policy, ProductsPolicy):
-            # Where all other features are 0, the feature and its square are what is left.
-            places, turn = policy.places(place), np.column_stack([points - mean, points**2 - square])
+            turn = policy.turned(place, points, mean, square)
+        else:
+            turn = np.zeros((len(points), len(policy.theta)))
+            turn[:, place] = points - mean
+        places = np.flatnonzero(turn.any(axis=0))
+        turn = turn[:, places]
         spread = np.full((len(places),) * 2, np.nan)
         if self.covariance_ is not None:
             spread = self.covariance_[np.ix_(places, places)]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.types import Vector
-from onlooker.imitation.score_models import LINEAR, Linear, ProductsPolicy, as_score
+from onlooker.imitation.score_models import LINEAR, Linear, as_score
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score, name_of
+from onlooker.imitation.scores.products import ProductsPolicy
 from onlooker.logs.effects import Effect
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels

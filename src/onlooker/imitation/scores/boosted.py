@@ -91,6 +91,8 @@ class Boosted:
             "monotone_constraints": [self.monotone.get(name, 0) for name in names] if self.monotone else None,
             "boost_from_average": False,
             "deterministic": True,
+            # LightGBM stops where its filter leaves no feature, as in a log of a few rounds.
+            "feature_pre_filter": False,
             "force_row_wise": True,
             "seed": seed,
             # Below, threads wait for each other more than they work.
@@ -100,9 +102,11 @@ class Boosted:
             "bagging_freq": 1,
             "verbosity": -1,
         }
-        n_trees = self._n_trees(log, counts, settings)
-        grown = _grown(log, counts, settings, n_trees)
-        return BoostedPolicy(typical_rows(log), log.feature_names, log.categories, _trees_of(grown.model_to_string()))
+        trees: list[Tree] = []
+        if (log.dense.min(axis=0) < log.dense.max(axis=0)).any():
+            n_trees = self._n_trees(log, counts, settings)
+            trees = _trees_of(_grown(log, counts, settings, n_trees).model_to_string())
+        return BoostedPolicy(typical_rows(log), log.feature_names, log.categories, trees)
 
     def _n_trees(self, log: BanditLog, counts: Vector, settings: dict[str, Any]) -> int:
         """How many trees predict the held-out rounds best; few where there is nothing to hold out."""

@@ -15,10 +15,11 @@ from onlooker.base.types import Index, Vector
 from onlooker.imitation.bounded import minimise_bounded
 from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.newton import minimise
-from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, Products, ScoreModel, as_score
+from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.boosted import Boosted
 from onlooker.imitation.scores.neural import Neural
+from onlooker.imitation.scores.products import Products
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, as_whole
+from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.scores.free_policy import FreePolicy, table, typical_rows
-from onlooker.imitation.scores.terms import numbers
+from onlooker.imitation.scores.free_policy import FreePolicy, typical_rows
 from onlooker.logs.log import BanditLog
 
 DECAYS = (1e-2, 1e-3, 1e-4)
@@ -176,21 +176,18 @@ class NeuralPolicy(FreePolicy):
 
     def content(self) -> dict[str, Any]:
         """The layers."""
-        names = ("means", "spreads", "linear", "inner", "shifts", "outer")
+        names = ("typical", "means", "spreads", "linear", "inner", "shifts", "outer")
         return {name: getattr(self, name).tolist() for name in names}
 
     @classmethod
-    def made_of(cls, document: Mapping[str, Any], typical: Matrix, names: Any, categories: Any) -> NeuralPolicy:
+    def made_of(cls, document: Mapping[str, Any], names: Any, categories: Any) -> Self:
         """The policy with these layers, checked."""
         lists = {name: numbers(document.get(name), name) for name in ("means", "spreads", "linear", "shifts", "outer")}
-        return cls(typical, names, categories, inner=table(document.get("inner"), "inner"), **lists)
+        typical, inner = (table(document.get(name), name) for name in ("typical", "inner"))
+        return cls(typical, names, categories, inner=inner, **lists)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self.content(), self.typical, self.feature_names, self.categories and dict(self.categories))
+        return NeuralPolicy.made_of, (self.content(), self.feature_names, self.categories and dict(self.categories))
 
     def __repr__(self) -> str:
         return f"NeuralPolicy({self.typical.shape[1]} features, {len(self.shifts)} units)"
-
-
-def _remade(content: dict[str, Any], typical: Matrix, names: Any, categories: Any) -> NeuralPolicy:
-    return NeuralPolicy.made_of(content, typical, names, categories)
