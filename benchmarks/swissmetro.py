@@ -123,7 +123,8 @@ def lightgbm_multiclass(data: dict[str, np.ndarray], train: np.ndarray, test: np
 def rumboost(data: dict[str, np.ndarray], tests: list[np.ndarray], folder: Path) -> list[dict[str, Any]]:
     """GMPCA and processor seconds of RUMBoost on every split, without and with the travellers' attributes."""
     *own, offered = alternatives(data)
-    given = {f"{mode}_{name}": x[:, k] for name, x in zip(("TT", "CO", "HE"), own) for k, mode in enumerate(MODES)}
+    named = dict(zip(("TT", "CO", "HE"), own, strict=True))
+    given = {f"{mode}_{name}": x[:, k] for name, x in named.items() for k, mode in enumerate(MODES)}
     given |= {name: data[name] for name in ATTRIBUTES}
     known = {"labels": data["CHOICE"].astype(int) - 1, "persons": data["ID"].astype(int), "offered": offered}
     values, out = np.column_stack(list(given.values())), folder / "rumboost.jsonl"

@@ -216,7 +216,7 @@ class Observer(Pictured, InHtml):
 
     def _fit_in_basis(self, log: BanditLog | Parts, score: object, **options: Any) -> Self:
         """Follow the columns of a score that is linear in a basis, which is chosen on the second half of the log."""
-        known = as_log(log, "a score that is not linear")
+        known = as_log(log, f"score={score!r}").written_out()
         basis = basis_of(known, score)
         if basis.positive is not None and basis.positive.any():
             raise InputError("weights that are followed know no bounds: leave monotone out")
@@ -236,20 +236,20 @@ class Observer(Pictured, InHtml):
         assert self._inner is not None
         inner, basis = self._inner
         log = self._in_order(as_log(log, "propensities"))
-        columns = basis.basis(log)
-        filled = inner._filled(columns)
-        if not ahead or (filled is None and not inner._is_own(columns)):
-            return inner.propensities(columns, ahead, **options)
-        if filled is None or inner._lost is None:
+        there = basis.basis(log)
+        filled = inner._filled(there)  # noqa: SLF001  of its own class
+        if not ahead or (filled is None and not inner._is_own(there)):  # noqa: SLF001  of its own class
+            return inner.propensities(there, ahead, **options)
+        if filled is None or self._lost is None:
             return self._ahead_in_basis(log, **options)
         from onlooker.logs.gaps import with_stand_ins
 
-        more = np.zeros(log.n_rounds - len(inner._lost), dtype=np.int64)
-        return self._ahead_in_basis(with_stand_ins(log, np.concatenate([inner._lost, more]))[0])[filled[1]]
+        more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
+        return self._ahead_in_basis(with_stand_ins(log, np.concatenate([self._lost, more]))[0])[filled[1]]
 
     def _ahead_in_basis(self, log: BanditLog, times: Any = None) -> Vector:
         """Each round predicted from those before, by which the basis is chosen too: again as the log grows by half."""
-        parameters = self.get_params(deep=False)
+        parameters, log = self.get_params(deep=False), log.written_out()
         linear, basis = type(self)(**{**parameters, "score": LINEAR}), None
         found = np.empty(int(log.offsets[-1]))
         for start, stop in stages(log.n_rounds):
@@ -285,8 +285,10 @@ class Observer(Pictured, InHtml):
         return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 
     def _in_order(self, log: BanditLog) -> BanditLog:
-        """The log with its features in the order of those that were fitted."""
+        """The log with its features in the order of those that were fitted; written out for a basis."""
         places = cast("Scoring", self._fitted()).positions(as_log(log))
+        if self._inner is not None:
+            log = log.written_out()
         if (places == np.arange(len(places))).all():
             return log
         order = np.argsort(places)

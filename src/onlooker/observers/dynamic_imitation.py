@@ -72,7 +72,8 @@ class DynamicImitation(Observer):
     lapse_
         Share of random picks at the end.
     evidence_
-        Log-probability of the picks, each given those before it.
+        Log-probability of the picks, each given those before it. With a score that is not linear its basis is taken as
+        given; `propensities` chooses that from the rounds before too.
     chance_
         The same, if every pick were random.
     changes_
@@ -168,7 +169,7 @@ class DynamicImitation(Observer):
             return self.fit(log, times=times, progress=progress)
         if self._inner is not None:
             inner, basis = self._inner
-            log = self._in_order(as_log(log, "a score that is not linear"))
+            log = self._in_order(as_log(log, f"score={self.score_model!r}"))
             inner = deepcopy(inner).partial_fit(basis.basis(log), times=times, progress=progress)
             return self._adopt(inner, basis, log)
         self._check_picks_seen(log)

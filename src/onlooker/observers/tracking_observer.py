@@ -220,7 +220,7 @@ class TrackingObserver(Observer):
             return self.fit(log, progress=progress)
         if self._inner is not None:
             inner, basis = self._inner
-            log = self._in_order(as_log(log, "a score that is not linear"))
+            log = self._in_order(as_log(log, f"score={self.score_model!r}"))
             inner = deepcopy(inner).partial_fit(basis.basis(log), repeated=repeated, progress=progress)
             return self._adopt(inner, basis, log)
         self._check_picks_seen(log)

@@ -70,8 +70,9 @@ def charts_of(result: object) -> tuple[AnyChart, ...]:
     if isinstance(result, DynamicImitation):
         found = result.summary()
         return (path_chart(result.path_, [one.name for one in found.coefficients]),)
-    if isinstance(result, SuffixImitation) and not isinstance(result.policy_, LinearPolicy):
-        return effects_charts(result)
+    if isinstance(result, SuffixImitation):
+        result.summary()
+        return weights_charts(result) if isinstance(result.policy_, LinearPolicy) else effects_charts(result)
     return weights_charts(result)
 
 

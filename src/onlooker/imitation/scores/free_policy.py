@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.errors import InputError
-from onlooker.base.types import Matrix
+from onlooker.base.types import Matrix, Vector
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import Scoring, feature_place
@@ -62,6 +62,26 @@ class FreePolicy(Scoring, ABC):
         rows = self.typical.copy()
         rows[:, place] = value
         return float(self.row_scores(rows).mean())
+
+
+def choices(log: BanditLog, weights: Vector | None) -> tuple[BanditLog, Vector]:
+    """The rounds that offer a choice and have a weight, and their weights."""
+    counts = np.ones(log.n_rounds) if weights is None else weights
+    kept = np.flatnonzero((log.n_arms > 1) & (counts > 0))
+    if not len(kept):
+        raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+    return log[kept], counts[kept]
+
+
+def shares_before(counts: Vector) -> Vector:
+    """Which share of all rounds, each counted as often as its weight says, lies before each of them.
+
+    Examples
+    --------
+    >>> shares_before(np.array([1.0, 2.0, 1.0]))
+    array([0.  , 0.25, 0.75])
+    """
+    return np.asarray((np.cumsum(counts) - counts) / counts.sum())
 
 
 def typical_rows(log: BanditLog) -> Matrix:

@@ -14,7 +14,7 @@ from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.scores.free_policy import FreePolicy, typical_rows
+from onlooker.imitation.scores.free_policy import FreePolicy, choices, shares_before, typical_rows
 from onlooker.logs.log import BanditLog
 
 DECAYS = (1e-2, 1e-3, 1e-4)
@@ -67,17 +67,17 @@ class Neural:
 
     def fitted(self, log: BanditLog, *, weights: Vector | None = None, seed: int = 0) -> NeuralPolicy:
         """The network that imitates these rounds."""
-        counts = np.where(log.n_arms > 1, np.ones(log.n_rounds) if weights is None else weights, 0.0)
-        if not counts.any():
-            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        log, counts = choices(log, weights)
         rows = log.dense.astype(np.float64)
-        means, spreads = rows.mean(axis=0), rows.std(axis=0)
+        per_row = np.repeat(counts, log.n_arms)
+        means = np.average(rows, axis=0, weights=per_row)
+        spreads = np.sqrt(np.average((rows - means) ** 2, axis=0, weights=per_row))
         spreads = np.where(spreads > 0, spreads, 1.0)
         problem = _Problem(log, (rows - means) / spreads, self.hidden, self.max_iter)
         start = problem.start(seed)
         decay = self.decay
         if decay is None:
-            block = np.arange(log.n_rounds) * BLOCKS // max(1, log.n_rounds)
+            block = np.floor(BLOCKS * shares_before(counts) + 1e-9)
             held = np.where(block % HELD_OUT == HELD_OUT - 1, counts, 0.0)
             decay = DECAYS[1]
             if held.any() and (counts - held).any():
