@@ -4,7 +4,8 @@
 
 The data are in the distribution of biogeme, which is downloaded with pip and only unpacked. Trips of purpose 1 or 3
 with a known choice: 6,768 rounds of 752 persons. Persons are split, never rows: 30% of them are test. GMPCA is the
-geometric mean of the probabilities that a model gives to the choices, in percent.
+geometric mean of the probabilities that a model gives to the choices, in percent. RUMBoost runs on the same splits in
+an environment of its own, which is made the first time; every model has one thread.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ import time
 import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rivals.environments import clean_environment, python_of
+from rivals.methods import Method
 
 from onlooker import Additive, BanditLog, Boosted, Linear, SuffixImitation
 
 NAME = "biogeme/data/data/swissmetro.dat"
 MODES = ("TRAIN", "SM", "CAR")
 ATTRIBUTES = ("AGE", "INCOME", "LUGGAGE", "MALE", "GA", "FIRST", "WHO", "PURPOSE", "TICKET")
+RUMBOOST = Method("RUMBoost", "", "", ("rumboost==1.0.2",))
 FALLING = {name: -1 for mode in ("train", "sm", "car") for name in (f"{mode} time", f"{mode} cost")}
 
 
@@ -115,6 +120,23 @@ def lightgbm_multiclass(data: dict[str, np.ndarray], train: np.ndarray, test: np
     return 100 * float(np.exp(np.log(np.maximum(found[np.arange(len(found)), labels[test]], 1e-15)).mean()))
 
 
+def rumboost(data: dict[str, np.ndarray], tests: list[np.ndarray], folder: Path) -> list[dict[str, Any]]:
+    """GMPCA and processor seconds of RUMBoost on every split, without and with the travellers' attributes."""
+    *own, offered = alternatives(data)
+    named = dict(zip(("TT", "CO", "HE"), own, strict=True))
+    given = {f"{mode}_{name}": x[:, k] for name, x in named.items() for k, mode in enumerate(MODES)}
+    given |= {name: data[name] for name in ATTRIBUTES}
+    known = {"labels": data["CHOICE"].astype(int) - 1, "persons": data["ID"].astype(int), "offered": offered}
+    values, out = np.column_stack(list(given.values())), folder / "rumboost.jsonl"
+    names = {"names": list(given), "attributes": list(ATTRIBUTES)}
+    np.savez(folder / "rumboost.npz", values=values, tests=np.array(tests), **known, **names)
+    command = [str(python_of(RUMBOOST, folder).absolute()), "-m", "outside.rumboost_worker"]
+    files = [str((folder / "rumboost.npz").absolute()), str(out.absolute())]
+    place = Path(__file__).parent
+    subprocess.run([*command, *files], cwd=place, env=clean_environment(), capture_output=True, check=True)  # noqa: S603
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=20)
@@ -137,9 +159,13 @@ def main() -> None:
     found: dict[str, list[float]] = {name: [] for name in (*models, "LightGBM, three classes")}
     seconds = dict.fromkeys(found, 0.0)
     everyone = np.unique(persons)
-    for split in range(wanted.first, wanted.first + wanted.splits):
-        test_persons = np.random.default_rng(split).permutation(everyone)[: round(0.3 * len(everyone))]
-        test = np.isin(persons, test_persons)
+    tests = [
+        np.isin(persons, np.random.default_rng(split).permutation(everyone)[: round(0.3 * len(everyone))])
+        for split in range(wanted.first, wanted.first + wanted.splits)
+    ]
+    for log, score in models.values():
+        SuffixImitation(burn_in="naive", score=score, covariance="model").fit(log[:500])  # kernels and imports
+    for test in tests:
         for name, (log, score) in models.items():
             start = time.process_time()
             observer = SuffixImitation(burn_in="naive", score=score, covariance="model")
@@ -152,6 +178,9 @@ def main() -> None:
         found["LightGBM, three classes"].append(lightgbm_multiclass(data, *places, persons))
         seconds["LightGBM, three classes"] += time.process_time() - start
         print(json.dumps({name: round(values[-1], 2) for name, values in found.items()}), flush=True)
+    for one in rumboost(data, tests, wanted.data):
+        found.setdefault(one["name"], []).append(one["gmpca"])
+        seconds[one["name"]] = seconds.get(one["name"], 0.0) + one["seconds"]
     print("| score | GMPCA, % | std. error | processor seconds a fit |\n|---|--:|--:|--:|")
     for name, values in found.items():
         error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan

@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from onlooker.imitation.burn_in import PowerRule as PowerRule
     from onlooker.imitation.burn_in import burn_in_sweep as burn_in_sweep
     from onlooker.imitation.score_models import Linear as Linear
-    from onlooker.imitation.score_models import Products as Products
-    from onlooker.imitation.score_models import ProductsPolicy as ProductsPolicy
     from onlooker.imitation.scores.additive import Additive as Additive
     from onlooker.imitation.scores.additive_policy import AdditivePolicy as AdditivePolicy
     from onlooker.imitation.scores.boosted import Boosted as Boosted
     from onlooker.imitation.scores.loading import load_policy as load_policy
     from onlooker.imitation.scores.neural import Neural as Neural
     from onlooker.imitation.scores.neural import NeuralPolicy as NeuralPolicy
+    from onlooker.imitation.scores.products import Products as Products
+    from onlooker.imitation.scores.products import ProductsPolicy as ProductsPolicy
     from onlooker.imitation.scores.trees import BoostedPolicy as BoostedPolicy
     from onlooker.logs.effects import Effect as Effect
     from onlooker.logs.gaps import fill_gaps as fill_gaps
@@ -105,12 +105,13 @@ _HOMES = {
     "formats.obp": ("read_obp",),
     "formats.propensities": ("write_propensities",),
     "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
-    "imitation.score_models": ("Linear", "Products", "ProductsPolicy"),
+    "imitation.score_models": ("Linear",),
     "imitation.scores.additive": ("Additive",),
     "imitation.scores.additive_policy": ("AdditivePolicy",),
     "imitation.scores.boosted": ("Boosted",),
     "imitation.scores.loading": ("load_policy",),
     "imitation.scores.neural": ("Neural", "NeuralPolicy"),
+    "imitation.scores.products": ("Products", "ProductsPolicy"),
     "imitation.scores.trees": ("BoostedPolicy",),
     "logs.effects": ("Effect",),
     "logs.gaps": ("fill_gaps",),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from onlooker.base.errors import InputError
 from onlooker.logs.log import BanditLog
-from onlooker.logs.policy import SCHEMA, LinearPolicy
+from onlooker.logs.policy import LinearPolicy
 from strategies import NAMES, plains
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -153,12 +153,12 @@ def test_saves_pickles_and_copies_bit_for_bit(tmp_path_factory, data):
 def test_the_file_is_plain_json(tmp_path):
     LinearPolicy([0.1, 2.0], ["prix (€)", "b"]).save(tmp_path / "policy.json")
     text = (tmp_path / "policy.json").read_text(encoding="utf-8")
-    assert json.loads(text) == {"schema": SCHEMA, "theta": [0.1, 2.0], "feature_names": ["prix (€)", "b"]}
+    assert json.loads(text) == {"schema": LinearPolicy.schema, "theta": [0.1, 2.0], "feature_names": ["prix (€)", "b"]}
     assert "€" in text
 
 
 def document(**parts):
-    return json.dumps({"schema": SCHEMA, "theta": [1.0], "feature_names": None} | parts).encode()
+    return json.dumps({"schema": LinearPolicy.schema, "theta": [1.0], "feature_names": None} | parts).encode()
 
 
 NASTY = {
@@ -171,7 +171,7 @@ NASTY = {
     "null": b"null",
     "no schema": b'{"theta": [1.0]}',
     "another schema": document(schema="onlooker.policy/2"),
-    "no theta": json.dumps({"schema": SCHEMA}).encode(),
+    "no theta": json.dumps({"schema": LinearPolicy.schema}).encode(),
     "theta a number": document(theta=1.0),
     "theta empty": document(theta=[]),
     "theta text": document(theta=["1.0"]),

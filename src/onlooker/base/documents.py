@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from onlooker.base.errors import InputError
 from onlooker.base.json_input import parsed
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line, shown
+from onlooker.base.types import Matrix, Vector
 
 _CHUNK = 1 << 20
 _LETTERS = 4
@@ -118,3 +121,23 @@ def check_fits(path: Path) -> None:
         while chunk := file.read(_CHUNK):
             entries += sum(map(chunk.count, (b"[", b"{", b",", b":")))
     check_memory(_LETTERS * size + _ENTRY * entries)
+
+
+def numbers(values: Any, name: str) -> Vector:
+    """A list of finite numbers in a file."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{name!r} must be a list of numbers")
+    for value in values:
+        if type(value) not in (int, float) or not abs(value) < 1e300:
+            raise InputError(f"{name!r} has {one_line(repr(value), 40)}: it must be a list of finite numbers")
+    return np.array(values, dtype=np.float64)
+
+
+def table(values: Any, name: str) -> Matrix:
+    """A list of lists of finite numbers in a file, all equally long."""
+    if not isinstance(values, list) or not values:
+        raise InputError(f"{name!r} must be a list of lists of numbers")
+    rows = [numbers(row, name) for row in values]
+    if any(len(row) != len(rows[0]) for row in rows):
+        raise InputError(f"the lists of {name!r} must be equally long")
+    return np.array(rows)

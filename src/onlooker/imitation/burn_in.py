@@ -17,7 +17,7 @@ from onlooker.base.threads import n_threads
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.out_of_core import refine_suffixes
-from onlooker.imitation.score_models import LINEAR, Basis
+from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, Linear, as_score
 from onlooker.imitation.short import is_short, short_fit, short_losses, short_suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories
@@ -137,7 +137,7 @@ class BurnInSweep:
     """Rounds discarded, shape (m,)."""
 
     thetas: Matrix
-    """One row per alpha, shape (m, d); NaN where no round with a choice is left."""
+    """One row per alpha, shape (m, d); NaN where no round with a choice is left. Trees and networks have none."""
 
     losses: Vector
     """Mean softmax loss on each suffix, shape (m,)."""
@@ -154,9 +154,16 @@ class BurnInSweep:
     basis: Basis | None = None
     """What thetas are weights of, where the score is not linear."""
 
+    policies: tuple[Policy | None, ...] | None = None
+    """One per alpha, where the score is not linear in any basis; None where no round with a choice is left."""
+
     def policy(self, index: int) -> Policy:
         """Policy found at the `index`-th alpha."""
-        theta = self.thetas[index]
+        theta, found = self.thetas[index], None if self.policies is None else self.policies[index]
+        if found is not None:
+            return found
+        if np.isnan(self.losses[index]):
+            raise InputError(f"a burn-in of {self.burn_ins[index]} rounds leaves no round with a choice")
         return LinearPolicy.of(theta, self) if self.basis is None else self.basis.policy(theta, self)
 
 
@@ -174,7 +181,7 @@ def burn_in_sweep(
     as `scan_log` gives it, is scanned a few times, for all alphas at once.
 
     With a `score` that is linear in a basis, as `Additive()`, thetas are the weights of the basis, which is chosen on
-    the second half of the log; monotone curves are not, as their weights have bounds.
+    the second half of the log. Trees and networks are fitted again after every burn-in; `policy(index)` gives them.
 
     Examples
     --------
@@ -193,14 +200,9 @@ def burn_in_sweep(
         grid = np.full(1, np.nan)
     if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
         raise InputError("alphas must be a list of numbers between 0 and 1")
-    basis, named = None, log
-    if score is not LINEAR and score != "linear":
-        from onlooker.imitation.scores.choice import basis_of
-
-        basis = basis_of(as_log(log, "a sweep with this score"), score, l2=l2)
-        if basis.positive is not None and basis.positive.any():
-            raise InputError("a sweep knows no monotone curves: leave monotone out")
-        log, l2 = basis.basis(as_log(log)), basis.l2
+    model = as_score(score)
+    if not isinstance(model, Linear):
+        log = as_log(log, f"a sweep with score={score!r}")
     # Of a log in parts, every pass finds the curvature of every suffix.
     check_room(log, FITTING + (len(grid) * (2 + 2 * n_threads()) if isinstance(log, Parts) else 0))
     seen = summarise_parts(log) if isinstance(log, Parts) else None
@@ -213,6 +215,8 @@ def burn_in_sweep(
     burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
     if isinstance(log, BanditLog):
         burn_ins = whole_slates(log.round_ids, log.n_arms, burn_ins)
+    if not isinstance(model, Linear):
+        return _score_sweep(as_log(log), grid, burn_ins, model, l2=l2, progress=progress)
     if isinstance(log, Parts) and seen is not None:
         thetas, losses = _fit_parts(log, seen, burn_ins, l2=l2, progress=progress)
     else:
@@ -222,10 +226,30 @@ def burn_in_sweep(
         burn_ins=burn_ins,
         thetas=thetas,
         losses=losses,
-        feature_names=named.feature_names,
-        categories=named.categories,
-        crossing=getattr(named, "crossing", None),
-        basis=basis,
+        feature_names=log.feature_names,
+        categories=log.categories,
+        crossing=getattr(log, "crossing", None),
+    )
+
+
+def _score_sweep(
+    log: BanditLog, grid: Vector, burn_ins: Index, model: AnyScore | str, *, l2: float, progress: Progress | None
+) -> BurnInSweep:
+    """A sweep with a score that is not linear; `"auto"` takes one for all burn-ins."""
+    from onlooker.imitation.scores.choice import choose_score
+    from onlooker.imitation.scores.sweep import swept
+
+    if log.partial:
+        raise InputError(f"score={model!r} needs all rounds, picks and offers: use score=Linear() here")
+    taken = choose_score(log, l2=l2).model if isinstance(model, str) else model
+    written = log.written_out()
+    found = swept(written, burn_ins, taken, l2=l2, progress=progress)
+    return BurnInSweep(
+        alphas=grid,
+        burn_ins=burn_ins,
+        feature_names=written.feature_names,
+        categories=written.categories,
+        **{name: getattr(found, name) for name in ("thetas", "losses", "basis", "policies")},
     )
 
 

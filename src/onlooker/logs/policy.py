@@ -1,11 +1,12 @@
-"""A linear policy: score every offered arm by `<x, theta>`, choose the best."""
+"""Policies: what all of them share, and the linear one, which scores every offered arm by `<x, theta>`."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from onlooker.base.documents import read_document
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.arm_ids import key_of
 from onlooker.logs.categories import Categories, Encoding, as_categories, products_of
@@ -27,9 +28,6 @@ from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import as_names
 from onlooker.logs.what_if import Offers, is_table, offers_in
-
-SCHEMA = "onlooker.policy/1"
-"""Written into every saved policy; a file with another one is refused."""
 
 _BEYOND = "has a score too large for double precision: put the features, or theta, on a smaller scale"
 
@@ -50,20 +48,206 @@ class Policy(Protocol):
         """Write it to a file in which nothing is run."""
 
 
-class Scoring:
-    """What policies share that only differ in their scores."""
+class Scoring(ABC):
+    """What all policies share that score rows of features: features by name, tables of offers, choices."""
 
-    def scores(self, log: BanditLog) -> Vector:
-        """Score of every offered arm, one per row of the log."""
-        raise NotImplementedError
+    __slots__ = ()
 
-    def choose(self, log: BanditLog) -> Index:
-        """Position of the chosen arm in every round, shape (N,)."""
+    schema: ClassVar[str]
+    """Written into every saved policy; a file with another one is refused."""
+    feature_names: tuple[str, ...] | None
+    """One name per feature, or None: then features are matched by position."""
+    categories: Categories | None
+    """Levels of every category by its column, the reference first, or None; see `BanditLog.from_frame`."""
+    crossing: Crossing | None = None
+    """Which arm, and which feature of the context, each weight belongs to; None unless learned from contexts."""
+
+    def _describe(
+        self,
+        n_features: int,
+        feature_names: Sequence[str] | None,
+        categories: Mapping[str, Sequence[str]] | None,
+        crossing: Crossing | None = None,
+    ) -> None:
+        """Keep names and categories, checked."""
+        names = as_names(feature_names, n_features)
+        encoded = names if crossing is None else (*crossing.own, *crossing.context, *crossing.items)
+        object.__setattr__(self, "feature_names", names)
+        object.__setattr__(self, "categories", as_categories(categories, encoded) if categories else None)
+
+    @property
+    @abstractmethod
+    def n_features(self) -> int:
+        """How many features a row has."""
+
+    @abstractmethod
+    def row_scores(self, rows: Matrix) -> Vector:
+        """Score of every row of features, which are in the policy's order."""
+
+    def scores(self, log: BanditLog | Any) -> Vector:
+        """Score of every offered arm, one per row of `log.features`, or of a table of offers.
+
+        A table (pandas, polars, pyarrow) has the columns that the policy was learned from, and needs no picks: change
+        a value, and see what the policy does. Rows with the same `round` are offered together; without that column
+        all rows are one round. Where every arm has its own weights a row is a round, and values are those of all arms
+        in the order of `arms`, round after round.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> policy = LinearPolicy([-1.0, 0.5], ["price", "speed"])
+        >>> offers = pa.table({"round": [1, 1, 2], "price": [2.0, 1.0, 3.0], "speed": [1.0, 1.0, 0.0]})
+        >>> policy.scores(offers), policy.choose(offers), policy.probabilities(offers).round(2)
+        (array([-1.5, -0.5, -3. ]), array([1, 0]), array([0.27, 0.73, 1.  ]))
+        """
+        if is_table(log):
+            return self._of_offers(self._offers(log))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._of_log(as_log(log, "a policy"))
+        if not np.isfinite(scores).all():
+            row = int(np.flatnonzero(~np.isfinite(scores))[0])
+            t = int(np.searchsorted(log.offsets, row, side="right")) - 1
+            raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
+        return scores
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """What is saved of it besides names and categories, as plain values."""
+
+    @classmethod
+    @abstractmethod
+    def made_of(cls, document: Mapping[str, Any], names: Any, categories: Any) -> Self:
+        """The policy with this content, checked."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy as JSON; `load` gives back exactly the same numbers.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     policy = LinearPolicy([0.1, 0.2], feature_names=["price", "speed"])
+        ...     policy.save(f"{folder}/policy.json")
+        ...     LinearPolicy.load(f"{folder}/policy.json") == policy
+        True
+        """
+        names = None if self.feature_names is None else list(self.feature_names)
+        document: dict[str, Any] = {"schema": self.schema, "feature_names": names}
+        if self.categories is not None:
+            document["categories"] = dict(self.categories)
+        write_text(path, json.dumps(document | self.content(), ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a policy that `save` wrote. Nothing in the file is run."""
+        document = read_document(path, [cls.schema], "policy file", writer=f"{cls.__name__}.save")
+        try:
+            names, categories = document.get("feature_names"), document.get("categories")
+            known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
+            return cls.made_of(document, known, None if categories is None else _levels(categories))
+        except InputError as error:
+            raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+
+    def _of_log(self, log: BanditLog) -> Vector:
+        """Scores, which may be too large."""
+        where = np.argsort(self.positions(log))
+        scores = np.empty(len(log.features))
+        for start, stop in ragged.blocks(log.offsets, log.n_features):
+            rows = slice(log.offsets[start], log.offsets[stop])
+            scores[rows] = self.row_scores(log[start:stop].dense[:, where].astype(np.float64))
+        return scores
+
+    def _offers(self, table: Any) -> Offers:
+        return offers_in(table, self, self.crossing)
+
+    def _of_offers(self, offers: Offers) -> Vector:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.row_scores(offers.rows.astype(np.float64, copy=False))
+        if not np.isfinite(scores).all():
+            raise InputError(f"offer {int(np.flatnonzero(~np.isfinite(scores))[0]) + 1} of the table {_BEYOND}")
+        return scores
+
+    def choose(self, log: BanditLog | Any) -> Index:
+        """Position of the chosen arm in every round, shape (N,); of a table of offers too, see `scores`."""
+        if is_table(log):
+            offers = self._offers(log)
+            return offers.chosen(self._of_offers(offers))
         return ragged.argmax(self.scores(log), log.offsets)
 
-    def probabilities(self, log: BanditLog) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features`."""
+    def probabilities(self, log: BanditLog | Any) -> Vector:
+        """Softmax of the scores within every round, one per row of `log.features` or of a table; see `scores`."""
+        if is_table(log):
+            offers = self._offers(log)
+            return offers.probabilities(self._of_offers(offers))
         return ragged.softmax(self.scores(log), log.offsets)
+
+    def pick(self, offers: Any) -> int:
+        """Position of the best arm of one round, the first of equals.
+
+        `offers` has one row per arm: an array of shape (K, d), or a table (pandas, polars, pyarrow) with the columns
+        that the policy was learned from, which are encoded as they were then.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> policy = LinearPolicy([-1.0, 5.0], ["price", "colour=red"], {"colour": ["blue", "red"]})
+        >>> policy.pick(pa.table({"colour": ["blue", "red", "blue"], "price": [9.0, 13.0, 7.5]}))
+        2
+        """
+        rows = self._encoded(offers)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features:
+            raise InputError(
+                f"the offers have shape {rows.shape}: pass one row per arm, {self.n_features} features each"
+            )
+        if not len(rows):
+            raise InputError("no arm is on offer: there is nothing to pick")
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self.row_scores(rows.astype(np.float64, copy=False))
+        if not np.isfinite(scores).all():
+            arm = int(np.flatnonzero(~np.isfinite(scores))[0])
+            known = bool(np.isfinite(rows[arm]).all())
+            raise InputError(f"arm {arm} {_BEYOND if known else 'has a missing or infinite feature: fill it in'}")
+        return int(np.argmax(scores))
+
+    def _encoded(self, offers: Any) -> NDArray[Any]:
+        """Offers as rows of features."""
+        if isinstance(offers, np.ndarray | list | tuple):
+            try:
+                return np.asarray(offers, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError("the offers do not hold numbers: pass a table to encode text") from error
+        encoding = Encoding.of(self, products_of(self, opened(offers)[1]))
+        return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
+
+    def positions(self, log: BanditLog | Parts) -> Index:
+        """Where the policy has each of the log's features: by name where both have names, else by position."""
+        crossing = getattr(log, "crossing", None)
+        if self.crossing is not None and crossing is not None:
+            found = self.crossing.positions(crossing)
+            if found is not None:
+                return found
+        names = log.feature_names if crossing is None else crossing.weight_names
+        if self.feature_names is not None and names is not None:
+            where = {name: position for position, name in enumerate(self.feature_names)}
+            there = set(names)
+            absent = [name for name in self.feature_names if name not in there]
+            unknown = [name for name in names if name not in where]
+            if absent or unknown:
+                raise InputError(
+                    "the policy and the log have different features: "
+                    + "; ".join(
+                        part
+                        for part in (
+                            f"the log lacks {absent[:5]}" if absent else "",
+                            f"the policy does not know {unknown[:5]}" if unknown else "",
+                        )
+                        if part
+                    )
+                )
+            return np.array([where[name] for name in names], dtype=np.int64)
+        if self.n_features != log.n_features:
+            raise InputError(f"the policy has {self.n_features} features, but the log has {log.n_features}")
+        return np.arange(log.n_features)
 
 
 def as_linear(policy: Policy, needed_by: str) -> LinearPolicy:
@@ -73,7 +257,7 @@ def as_linear(policy: Policy, needed_by: str) -> LinearPolicy:
     return policy
 
 
-class LinearPolicy:
+class LinearPolicy(Scoring):
     """Score `<x, theta>`; the first of equal best arms is chosen.
 
     Examples
@@ -89,14 +273,10 @@ class LinearPolicy:
 
     __slots__ = ("categories", "crossing", "feature_names", "theta")
 
+    schema: ClassVar[str] = "onlooker.policy/1"
+
     theta: Vector
     """Weight of each feature, shape (d,)."""
-    feature_names: tuple[str, ...] | None
-    """One name per weight, or None: then features are matched by position."""
-    categories: Categories | None
-    """Levels of every category by its column, the reference first, or None; see `BanditLog.from_frame`."""
-    crossing: Crossing | None
-    """Which arm, and which feature of the context, each weight belongs to; None unless learned from contexts."""
 
     def __init__(
         self,
@@ -117,16 +297,13 @@ class LinearPolicy:
             if crossing.n_weights != len(weights):
                 raise InputError(f"theta has {len(weights)} weights, but arms and context have {crossing.n_weights}")
             feature_names = crossing.weight_names
-        names = as_names(feature_names, len(weights))
         weights.flags.writeable = False
         object.__setattr__(self, "theta", weights)
-        object.__setattr__(self, "feature_names", names)
-        encoded = names if crossing is None else (*crossing.own, *crossing.context, *crossing.items)
-        object.__setattr__(self, "categories", as_categories(categories, encoded) if categories else None)
         object.__setattr__(self, "crossing", crossing)
+        self._describe(len(weights), feature_names, categories, crossing)
 
     @classmethod
-    def of(cls, theta: ArrayLike, log: Described) -> LinearPolicy:
+    def of(cls, theta: ArrayLike, log: Named) -> LinearPolicy:
         """The policy with these weights for logs like this one.
 
         Examples
@@ -166,65 +343,24 @@ class LinearPolicy:
     def __repr__(self) -> str:
         return f"LinearPolicy({len(self.theta)} features, |theta| = {np.linalg.norm(self.theta):.4g})"
 
-    def scores(self, log: BanditLog | Any) -> Vector:
-        """Score of every offered arm, one per row of `log.features`, or of a table of offers.
+    @property
+    def n_features(self) -> int:
+        """How many weights there are."""
+        return len(self.theta)
 
-        A table (pandas, polars, pyarrow) has the columns that the policy was learned from, and needs no picks: change
-        a value, and see what the policy does. Rows with the same `round` are offered together; without that column
-        all rows are one round. Where every arm has its own weights a row is a round, and values are those of all arms
-        in the order of `arms`, round after round.
+    def row_scores(self, rows: Matrix) -> Vector:
+        """Score of every row of features, which are in the policy's order."""
+        return np.asarray(rows @ self.theta)
 
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> policy = LinearPolicy([-1.0, 0.5], ["price", "speed"])
-        >>> offers = pa.table({"round": [1, 1, 2], "price": [2.0, 1.0, 3.0], "speed": [1.0, 1.0, 0.0]})
-        >>> policy.scores(offers), policy.choose(offers), policy.probabilities(offers).round(2)
-        (array([-1.5, -0.5, -3. ]), array([1, 0]), array([0.27, 0.73, 1.  ]))
-        """
-        if is_table(log):
-            return self._of_offers(self._offers(log))
-        theta = self.theta[self.positions(as_log(log, "a policy"))]
+    def _of_log(self, log: BanditLog) -> Vector:
+        theta = self.theta[self.positions(log)]
         if isinstance(log.features, Layout):
-            with np.errstate(over="ignore", invalid="ignore"):
-                return self._checked(log.features @ theta, log)
+            return log.features @ theta
         scores = np.empty(len(log.features))
         for start, stop in ragged.blocks(log.offsets, log.n_features):
             rows = slice(log.offsets[start], log.offsets[stop])
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
-        return self._checked(scores, log)
-
-    def _checked(self, scores: Vector, log: BanditLog) -> Vector:
-        if not np.isfinite(scores).all():
-            row = int(np.flatnonzero(~np.isfinite(scores))[0])
-            t = int(np.searchsorted(log.offsets, row, side="right")) - 1
-            raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
+            np.matmul(log.features[rows].astype(np.float64, copy=False), theta, out=scores[rows])
         return scores
-
-    def _offers(self, table: Any) -> Offers:
-        return offers_in(table, self, self.crossing)
-
-    def _of_offers(self, offers: Offers) -> Vector:
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = np.asarray(offers.rows.astype(np.float64, copy=False) @ self.theta)
-        if not np.isfinite(scores).all():
-            raise InputError(f"offer {int(np.flatnonzero(~np.isfinite(scores))[0]) + 1} of the table {_BEYOND}")
-        return scores
-
-    def choose(self, log: BanditLog | Any) -> Index:
-        """Position of the chosen arm in every round, shape (N,); of a table of offers too, see `scores`."""
-        if is_table(log):
-            offers = self._offers(log)
-            return offers.chosen(self._of_offers(offers))
-        return ragged.argmax(self.scores(log), log.offsets)
-
-    def probabilities(self, log: BanditLog | Any) -> Vector:
-        """Softmax of the scores within every round, one per row of `log.features` or of a table; see `scores`."""
-        if is_table(log):
-            offers = self._offers(log)
-            return offers.probabilities(self._of_offers(offers))
-        return ragged.softmax(self.scores(log), log.offsets)
 
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score: a straight line, at `x` or from 0 to 1.
@@ -241,105 +377,33 @@ class LinearPolicy:
         unknown = np.full(len(points), np.nan)
         return Effect(name=name, x=points, effect=values, low=unknown, high=unknown, level=level)
 
-    def pick(self, offers: Any) -> int:
-        """Position of the best arm of one round, the first of equals.
-
-        `offers` has one row per arm: an array of shape (K, d), or a table (pandas, polars, pyarrow) with the columns
-        that the policy was learned from, which are encoded as they were then.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> policy = LinearPolicy([-1.0, 5.0], ["price", "colour=red"], {"colour": ["blue", "red"]})
-        >>> policy.pick(pa.table({"colour": ["blue", "red", "blue"], "price": [9.0, 13.0, 7.5]}))
-        2
-        """
-        rows = self._encoded(offers)
-        if rows.ndim != 2 or rows.shape[1] != len(self.theta):
-            raise InputError(
-                f"the offers have shape {rows.shape}: pass one row per arm, {len(self.theta)} features each"
-            )
-        if not len(rows):
-            raise InputError("no arm is on offer: there is nothing to pick")
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = rows.astype(np.float64, copy=False) @ self.theta
-        if not np.isfinite(scores).all():
-            arm = int(np.flatnonzero(~np.isfinite(scores))[0])
-            known = bool(np.isfinite(rows[arm]).all())
-            raise InputError(f"arm {arm} {_BEYOND if known else 'has a missing or infinite feature: fill it in'}")
-        return int(np.argmax(scores))
-
-    def _encoded(self, offers: Any) -> NDArray[Any]:
-        """Offers as rows of features."""
-        if isinstance(offers, np.ndarray | list | tuple):
-            try:
-                return np.asarray(offers, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise InputError("the offers do not hold numbers: pass a table to encode text") from error
-        encoding = Encoding.of(self, products_of(self, opened(offers)[1]))
-        return feature_rows(arrow_table(offers, encoding.columns), encoding, free=False)
-
-    def positions(self, log: BanditLog | Parts) -> Index:
-        """Where theta has each of the log's features: by name where both have names, else by position."""
-        crossing = getattr(log, "crossing", None)
-        if self.crossing is not None and crossing is not None:
-            found = self.crossing.positions(crossing)
-            if found is not None:
-                return found
-        names = log.feature_names if crossing is None else crossing.weight_names
-        if self.feature_names is not None and names is not None:
-            where = {name: position for position, name in enumerate(self.feature_names)}
-            there = set(names)
-            absent = [name for name in self.feature_names if name not in there]
-            unknown = [name for name in names if name not in where]
-            if absent or unknown:
-                raise InputError(
-                    "the policy and the log have different features: "
-                    + "; ".join(
-                        part
-                        for part in (
-                            f"the log lacks {absent[:5]}" if absent else "",
-                            f"the policy does not know {unknown[:5]}" if unknown else "",
-                        )
-                        if part
-                    )
-                )
-            return np.array([where[name] for name in names], dtype=np.int64)
-        if len(self.theta) != log.n_features:
-            raise InputError(f"the policy has {len(self.theta)} features, but the log has {log.n_features}")
-        return np.arange(log.n_features)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy as JSON; `load` gives back exactly the same numbers.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     policy = LinearPolicy([0.1, 0.2], feature_names=["price", "speed"])
-        ...     policy.save(f"{folder}/policy.json")
-        ...     LinearPolicy.load(f"{folder}/policy.json") == policy
-        True
-        """
-        save_weights(path, SCHEMA, self, {} if self.crossing is None else crossing_document(self.crossing))
+    def content(self) -> dict[str, Any]:
+        """The weights, and how they belong to arms and context."""
+        crossed = {} if self.crossing is None else crossing_document(self.crossing)
+        return {"theta": self.theta.tolist(), **crossed}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> LinearPolicy:
-        """Read a policy that `save` wrote. Nothing in the file is run."""
-        return load_weights(path, SCHEMA, cls, crossing_of)
+    def made_of(cls, document: Mapping[str, Any], names: Any, categories: Any) -> Self:
+        """The policy with these weights, checked."""
+        return cls(saved_weights(document), names, categories, crossing_of(document))
 
 
-def feature_place(policy: Weighted, name: object) -> int:
+def saved_weights(document: Mapping[str, Any]) -> list[Any]:
+    """The weights in a saved policy."""
+    return _list_of(document.get("theta"), "theta", (int, float), "numbers")
+
+
+def feature_place(policy: Scoring, name: object) -> int:
     """Where a policy has a feature, by its name, or by its number where features have no names."""
-    names = feature_labels(policy.feature_names, len(policy.theta))
+    names = feature_labels(policy.feature_names, policy.n_features)
     if isinstance(name, str) and name in names:
         return names.index(name)
     some = ", ".join(repr(one) for one in names[:5])
     raise InputError(f"the policy has no feature {one_line(repr(name), 60)}: it has {some}{', ...' * (len(names) > 5)}")
 
 
-class Described(Protocol):
-    """What knows its features: a log, wherever it is."""
+class Named(Protocol):
+    """What knows the names and categories of its features: a log, wherever it is."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -348,58 +412,6 @@ class Described(Protocol):
     @property
     def categories(self) -> Categories | None:
         """Levels of every category by its column, the reference first, or None."""
-
-
-class Weighted(Policy, Protocol):
-    """A policy that is its weights, with the names and categories of the features."""
-
-    theta: Vector
-    feature_names: tuple[str, ...] | None
-    categories: Categories | None
-
-
-W = TypeVar("W")
-
-
-def save_weights(
-    path: str | os.PathLike[str], schema: str, policy: Weighted, more: Mapping[str, Any] | None = None
-) -> None:
-    """Write a policy's weights, names and categories as JSON, and `more` about them."""
-    document = weights_document(schema, policy) | dict(more or {})
-    write_text(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-
-
-def weights_document(schema: str, policy: Weighted) -> dict[str, Any]:
-    """What is saved of a policy's weights, names and categories."""
-    names = None if policy.feature_names is None else list(policy.feature_names)
-    document: dict[str, Any] = {"schema": schema, "theta": policy.theta.tolist(), "feature_names": names}
-    if policy.categories is not None:
-        document["categories"] = dict(policy.categories)
-    return document
-
-
-def read_weights(document: Mapping[str, Any]) -> tuple[list[Any], list[Any] | None, dict[str, list[str]] | None]:
-    """Weights, names and categories of what `weights_document` gave."""
-    names, categories = document.get("feature_names"), document.get("categories")
-    theta = _list_of(document.get("theta"), "theta", (int, float), "numbers")
-    known = None if names is None else _list_of(names, "feature_names", (str,), "text, or null")
-    return theta, known, None if categories is None else _levels(categories)
-
-
-def load_weights(
-    path: str | os.PathLike[str],
-    schema: str,
-    policy: Callable[..., W],
-    more: Callable[[Mapping[str, Any]], Any] | None = None,
-) -> W:
-    """Make a policy of what `save_weights` wrote, and of what `more` finds in the document."""
-    document = read_document(path, [schema], "policy file", writer=f"{getattr(policy, '__name__', 'a policy')}.save")
-    try:
-        weights = read_weights(document)
-        extra = () if more is None else (more(document),)
-        return policy(*weights, *extra)
-    except InputError as error:
-        raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
 
 
 _CROSSED = {"own_features": "own", "context_features": "context", "arm_features": "items"}

@@ -20,30 +20,31 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
-from onlooker.imitation.score_models import LINEAR, Basis, Named
+from onlooker.imitation.score_models import LINEAR, Basis
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
-from onlooker.logs.policy import LinearPolicy, Policy, as_linear
-from onlooker.observers.ahead import Predict, calibrated, growing_fits
+from onlooker.logs.policy import LinearPolicy, Named, Policy, Scoring, as_linear
+from onlooker.observers.ahead import Predict, calibrated, growing_fits, stages
 from onlooker.observers.fitted_rounds import FittedRounds
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def in_basis(method: Method) -> Method:
-    """Have a method of an observer that follows a basis act on the observer of that basis, with logs in it."""
+    """Have a method, or what a property finds, be that of the observer of a basis, with logs in it."""
 
     @wraps(method)
     def run(self: Observer, *arguments: Any, **options: Any) -> Any:
         if self._inner is None:
             return method(self, *arguments, **options)
         inner, basis = self._inner
-        logs = [basis.basis(one) if isinstance(one, BanditLog) else one for one in arguments]
-        return getattr(inner, method.__name__)(*logs, **options)
+        logs = [basis.basis(self._in_order(one)) if isinstance(one, BanditLog) else one for one in arguments]
+        found = getattr(inner, method.__name__)
+        return found(*logs, **options) if callable(found) else found
 
     return cast("Method", run)
 
@@ -215,7 +216,7 @@ class Observer(Pictured, InHtml):
 
     def _fit_in_basis(self, log: BanditLog | Parts, score: object, **options: Any) -> Self:
         """Follow the columns of a score that is linear in a basis, which is chosen on the second half of the log."""
-        known = as_log(log, "a score that is not linear")
+        known = as_log(log, f"score={score!r}").written_out()
         basis = basis_of(known, score)
         if basis.positive is not None and basis.positive.any():
             raise InputError("weights that are followed know no bounds: leave monotone out")
@@ -227,8 +228,38 @@ class Observer(Pictured, InHtml):
         self.__dict__.update({name: value for name, value in vars(inner).items() if name.endswith("_")})
         self._inner, self._lost, self._fitted_rounds = (inner, basis), inner._lost, None
         spread: Matrix = getattr(inner, "covariance_")  # noqa: B009  only observers with intervals follow a basis
-        self.policy_ = basis.policy(inner.theta_, log, np.nan_to_num(spread))
+        self.policy_ = basis.policy(inner.theta_, log, spread)
         return self
+
+    def _propensities_in_basis(self, log: BanditLog, *, ahead: bool, **options: Any) -> Vector:
+        """What `propensities` gives with a score that is not linear."""
+        assert self._inner is not None
+        inner, basis = self._inner
+        log = self._in_order(as_log(log, "propensities"))
+        there = basis.basis(log)
+        filled = inner._filled(there)  # noqa: SLF001  of its own class
+        if not ahead or (filled is None and not inner._is_own(there)):  # noqa: SLF001  of its own class
+            return inner.propensities(there, ahead, **options)
+        if filled is None or self._lost is None:
+            return self._ahead_in_basis(log, **options)
+        from onlooker.logs.gaps import with_stand_ins
+
+        more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
+        return self._ahead_in_basis(with_stand_ins(log, np.concatenate([self._lost, more]))[0])[filled[1]]
+
+    def _ahead_in_basis(self, log: BanditLog, times: Any = None) -> Vector:
+        """Each round predicted from those before, by which the basis is chosen too: again as the log grows by half."""
+        parameters, log = self.get_params(deep=False), log.written_out()
+        linear, basis = type(self)(**{**parameters, "score": LINEAR}), None
+        found = np.empty(int(log.offsets[-1]))
+        for start, stop in stages(log.n_rounds):
+            if start:
+                basis = basis_of(log[:start], parameters["score"])
+            part = log[:stop] if basis is None else basis.basis(log[:stop])
+            options = {} if times is None else {"times": np.asarray(times)[:stop]}
+            rows = slice(int(log.offsets[start]), int(log.offsets[stop]))
+            found[rows] = linear.predicted_ahead(part, **options)[rows]
+        return found
 
     def _check_picks_seen(self, log: BanditLog | Parts | None = None) -> None:
         """Refuse to go on where picks are known only to sets, here or in the rounds before."""
@@ -254,8 +285,10 @@ class Observer(Pictured, InHtml):
         return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 
     def _in_order(self, log: BanditLog) -> BanditLog:
-        """The log with its features in the order of those that were fitted."""
-        places = as_linear(self._fitted(), "propensities").positions(as_log(log))
+        """The log with its features in the order of those that were fitted; written out for a basis."""
+        places = cast("Scoring", self._fitted()).positions(as_log(log))
+        if self._inner is not None:
+            log = log.written_out()
         if (places == np.arange(len(places))).all():
             return log
         order = np.argsort(places)

@@ -26,7 +26,6 @@ from onlooker.base.text import one_line, shown
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
-from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts, parts_of
@@ -73,7 +72,8 @@ class DynamicImitation(Observer):
     lapse_
         Share of random picks at the end.
     evidence_
-        Log-probability of the picks, each given those before it.
+        Log-probability of the picks, each given those before it. With a score that is not linear its basis is taken as
+        given; `propensities` chooses that from the rounds before too.
     chance_
         The same, if every pick were random.
     changes_
@@ -169,8 +169,9 @@ class DynamicImitation(Observer):
             return self.fit(log, times=times, progress=progress)
         if self._inner is not None:
             inner, basis = self._inner
-            inner = deepcopy(inner).partial_fit(basis.basis(as_log(log)), times=times, progress=progress)
-            return self._adopt(inner, basis, as_log(log))
+            log = self._in_order(as_log(log, f"score={self.score_model!r}"))
+            inner = deepcopy(inner).partial_fit(basis.basis(log), times=times, progress=progress)
+            return self._adopt(inner, basis, log)
         self._check_picks_seen(log)
         if isinstance(log, Parts):
             kept = self.__dict__.copy()
@@ -196,7 +197,6 @@ class DynamicImitation(Observer):
         self._remember(log, more=True)
         return self._learn(follower)
 
-    @in_basis
     def propensities(self, log: BanditLog, ahead: bool = True, *, times: Any = None) -> Vector:  # noqa: FBT001, FBT002
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
 
@@ -205,6 +205,8 @@ class DynamicImitation(Observer):
         those that were fitted. Pass the `times` that were given to `fit`. The observer stays as it is.
         """
         self._fitted()
+        if self._inner is not None:
+            return self._propensities_in_basis(log, ahead=ahead, **({} if times is None else {"times": times}))
         log = self._in_order(as_log(log, "propensities"))
         filled = self._filled(log)
         if filled is not None:
@@ -229,15 +231,14 @@ class DynamicImitation(Observer):
             found = smoothed[len(smoothed) - len(found) :]
         return found
 
-    def predicted_ahead(self, log: BanditLog) -> Vector:
+    def predicted_ahead(self, log: BanditLog, *, times: Any = None) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
         if not isinstance(as_score(self.score_model), Linear):
-            basis = basis_of(as_log(log), self.score_model)
-            return type(self)().predicted_ahead(basis.basis(log))
+            return self._ahead_in_basis(as_log(log), times)
         if as_log(log).possible is not None:
             return super().predicted_ahead(log)
         found, follower = np.empty(int(as_log(log).offsets[-1])), Follower(log.n_features)
-        follower.follow(log, as_times(None, log), found)
+        follower.follow(log, as_times(times, log), found)
         return found
 
     def _is_followed(self, log: BanditLog, moments: Vector | None) -> bool:
@@ -263,11 +264,10 @@ class DynamicImitation(Observer):
         return np.concatenate([np.empty(0), *found])
 
     @property
+    @in_basis
     def covariance_(self) -> Matrix:
         """Of the weights at the end, shape (d, d)."""
         self._fitted()
-        if self._inner is not None:
-            return self._inner[0].covariance_
         if self._combined is not None:
             return self._combined[1]
         found, centring = self._follower.bank.covariance, self._centring()

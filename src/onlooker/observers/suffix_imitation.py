@@ -33,12 +33,12 @@ from onlooker.imitation.score_models import (
     FreeScore,
     Linear,
     LinearBasis,
-    ProductsPolicy,
     ScoreModel,
     as_score,
 )
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
+from onlooker.imitation.scores.products import ProductsPolicy
 from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
@@ -203,9 +203,16 @@ class SuffixImitation(Observer):
             scaled or (isinstance(log, BanditLog) and log.partial)
         ):
             raise InputError(f"score={self.score_model!r} needs all rounds, picks and offers: use score=Linear() here")
-        score = self._chosen(log)
+        own = log
+        if not isinstance(as_score(self.score_model), Linear):
+            own = as_log(log, f"score={self.score_model!r}")
+        score = self._chosen(own, sample_weight)
+        if not isinstance(score, Linear):
+            log = as_log(own).written_out()
         if not isinstance(score, Linear) and isinstance(score, FreeScore):
-            return self._fit_free(score, as_log(log), sample_weight)
+            self._fit_free(score, as_log(log), sample_weight)
+            self._remember(own)
+            return self
         objective, start, basis = self._prepared(score, log, sample_weight, scaled=scaled)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
@@ -233,7 +240,7 @@ class SuffixImitation(Observer):
         self.null_log_likelihood_ = -objective.total * objective.null_loss
         if self.loss == "zero_one" and isinstance(objective, SoftmaxObjective):
             self._miss_fewest(objective, basis, log, progress)
-        self._remember(log)
+        self._remember(own)
         self._warn([warning for warning in found.warnings if self._concerns(warning)], stacklevel=2)
         return self
 
@@ -269,8 +276,8 @@ class SuffixImitation(Observer):
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score, with a pointwise band where there are intervals: see `Effect`.
 
-        At `x`, or over the range that was fitted. Of a feature with products it is what the feature and its square add
-        where all other features are 0.
+        At `x`, or over the range that was fitted. Of a feature with products it is what the feature adds where all
+        others have their means.
 
         Examples
         --------
@@ -288,10 +295,13 @@ class SuffixImitation(Observer):
         place = feature_place(policy, name)
         low, mean, high, square = (float(one[place]) for one in self._seen)
         points = grid(np.array([low, high])) if x is None else as_curve(x)
-        places, turn = [place], (points - mean)[:, None]
         if isinstance(policy, ProductsPolicy):
-            # Where all other features are 0, the feature and its square are what is left.
-            places, turn = policy.places(place), np.column_stack([points - mean, points**2 - square])
+            turn = policy.turned(place, points, mean, square)
+        else:
+            turn = np.zeros((len(points), len(policy.theta)))
+            turn[:, place] = points - mean
+        places = np.flatnonzero(turn.any(axis=0))
+        turn = turn[:, places]
         spread = np.full((len(places),) * 2, np.nan)
         if self.covariance_ is not None:
             spread = self.covariance_[np.ix_(places, places)]
@@ -311,13 +321,14 @@ class SuffixImitation(Observer):
         if self.lags is not None:
             as_whole(self.lags, "lags")
 
-    def _chosen(self, log: BanditLog | Parts) -> ScoreModel | FreeScore:
+    def _chosen(self, log: BanditLog | Parts, sample_weight: ArrayLike | None) -> ScoreModel | FreeScore:
         """The score model to fit: the one that was given, or that held-out rounds choose."""
         score = as_score(self.score_model)
         self.score_choice_ = None
         if not isinstance(score, str):
             return score
-        self.score_choice_ = choose_score(as_log(log), l2=self.l2, seed=self.seed)
+        weights = None if sample_weight is None else as_weights(sample_weight, as_log(log).n_rounds, "sample_weight")
+        self.score_choice_ = choose_score(as_log(log), l2=self.l2, seed=self.seed, weights=weights)
         return self.score_choice_.model
 
     def _prepared(
@@ -331,6 +342,10 @@ class SuffixImitation(Observer):
             return *found, LinearBasis(self.l2)
         start, weights = self._suffix(score, as_log(log), sample_weight)
         rounds = as_log(log).suffix(start)
+        if weights is not None:
+            # Knots and penalties are those of rounds that count.
+            counted = np.flatnonzero(weights > 0)
+            rounds, weights = rounds[counted], weights[counted]
         basis = score.prepared(rounds, l2=self.l2, weights=weights)
         columns = basis.basis(rounds)
         check_room(columns, FITTING)
@@ -344,7 +359,7 @@ class SuffixImitation(Observer):
         late = score.prepared(log.suffix(log.n_rounds // 2), l2=self.l2)
         return suffix_start(late.basis(log), as_burn_in(self.burn_in, l2=late.l2), sample_weight)
 
-    def _fit_free(self, score: FreeScore, log: BanditLog, sample_weight: ArrayLike | None) -> Self:
+    def _fit_free(self, score: FreeScore, log: BanditLog, sample_weight: ArrayLike | None) -> None:
         """Fit a score that is not linear in any basis; where the burn-in looks at the picks, additive scores judge."""
         if self.loss != "softmax":
             raise InputError(f"loss is {self.loss!r}, but this score is fitted by its likelihood: use loss='softmax'")
@@ -362,9 +377,7 @@ class SuffixImitation(Observer):
         self.shrinkage_ = np.nan
         self.log_likelihood_ = -total * self.loss_
         self.null_log_likelihood_ = -float(counts @ np.log(rounds.n_arms))
-        self._remember(log)
         self._warn([], stacklevel=2)
-        return self
 
     def _report(self, theta: Vector, covariance: Matrix | None, basis: Basis, log: BanditLog | Parts) -> None:
         """Keep the policy, and what is shown of its weights."""

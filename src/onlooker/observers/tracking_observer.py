@@ -30,7 +30,6 @@ from onlooker.base.threads import n_threads, ordered_map
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.fit_warnings import about_collinearity
 from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
-from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories, Encoding
 from onlooker.logs.factored import Crossing
@@ -221,8 +220,9 @@ class TrackingObserver(Observer):
             return self.fit(log, progress=progress)
         if self._inner is not None:
             inner, basis = self._inner
-            inner = deepcopy(inner).partial_fit(basis.basis(as_log(log)), repeated=repeated, progress=progress)
-            return self._adopt(inner, basis, as_log(log))
+            log = self._in_order(as_log(log, f"score={self.score_model!r}"))
+            inner = deepcopy(inner).partial_fit(basis.basis(log), repeated=repeated, progress=progress)
+            return self._adopt(inner, basis, log)
         self._check_picks_seen(log)
         check_room(log if isinstance(log, Parts) else as_log(log), _matrices(self._monitor))
         before = None
@@ -244,6 +244,7 @@ class TrackingObserver(Observer):
         return self
 
     @property
+    @in_basis
     def evidence_(self) -> dict[str, float]:
         """Log-probability of the picks that decided, by family."""
         self._fitted()
@@ -252,6 +253,7 @@ class TrackingObserver(Observer):
         return self._evidence
 
     @property
+    @in_basis
     def misfit_(self) -> float:
         """How far off the predicted shares of picks are, beyond chance."""
         self._fitted()
@@ -282,7 +284,6 @@ class TrackingObserver(Observer):
         """Fraction of the log's picks that `predict` gives."""
         return float(np.mean(as_log(log, "score").may_be(self.predict(log))))
 
-    @in_basis
     def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
         """With what probability the learner picked each arm in its round, one per row of the log; none is 0.
 
@@ -293,6 +294,8 @@ class TrackingObserver(Observer):
         after those that were fitted. The observer stays as it is.
         """
         self._fitted()
+        if self._inner is not None:
+            return self._propensities_in_basis(log, ahead=ahead)
         log = self._in_order(as_log(log, "propensities"))
         if not log.n_rounds:
             return np.empty(0)
@@ -322,8 +325,7 @@ class TrackingObserver(Observer):
     def predicted_ahead(self, log: BanditLog) -> Vector:
         """What `fit(log).propensities(log)` gives, without the fit; the observer stays as it is."""
         if not isinstance(as_score(self.score_model), Linear):
-            linear = type(self)(**{**self.get_params(deep=False), "score": LINEAR})
-            return linear.predicted_ahead(basis_of(as_log(log), self.score_model).basis(log))
+            return self._ahead_in_basis(as_log(log))
         if as_log(log).possible is not None:
             return super().predicted_ahead(log)
         return self._fresh(log).watch_ahead(log)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.types import Vector
-from onlooker.imitation.score_models import LINEAR, Linear, ProductsPolicy, as_score
+from onlooker.imitation.score_models import LINEAR, Linear, as_score
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score, name_of
+from onlooker.imitation.scores.products import ProductsPolicy
 from onlooker.logs.effects import Effect
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels
@@ -70,7 +71,7 @@ def curved_fit(log: BanditLog, score: Any, *, burn_in: Any, l2: float) -> Curved
     if isinstance(taken, Linear):
         return CurvedFit(asked=str(score), choice=choice, policy=None, effects=(), sizes=np.zeros(0))
     observer = SuffixImitation(burn_in=burn_in, l2=l2, score=taken).fit(log)
-    found = [(one, _size(one, log)) for one in _effects(observer.policy_, log)]
+    found = [(one, _size(one, log)) for one in _effects(observer, log)]
     found.sort(key=lambda pair: -pair[1])
     return CurvedFit(
         asked=score if isinstance(score, str) else name_of(taken),
@@ -81,7 +82,7 @@ def curved_fit(log: BanditLog, score: Any, *, burn_in: Any, l2: float) -> Curved
     )
 
 
-def _effects(policy: Any, log: BanditLog) -> list[Effect]:
+def _effects(observer: SuffixImitation, log: BanditLog) -> list[Effect]:
     """The effect of every feature over nearly all of its range."""
     names = feature_labels(log.weight_names, log.n_features)
     found = []
@@ -89,7 +90,7 @@ def _effects(policy: Any, log: BanditLog) -> list[Effect]:
         low, high = np.quantile(column.astype(np.float64), ENDS)
         low, high = (float(column.min()), float(column.max())) if low == high else (low, high)
         if low < high:
-            found.append(policy.effect(name, np.linspace(low, high, 101)))
+            found.append(observer.effect(name, np.linspace(low, high, 101)))
     return found
 
 

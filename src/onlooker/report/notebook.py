@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.diagnosis import Diagnosis
 from onlooker.evaluation.propensities import Propensities
-from onlooker.logs.policy import LinearPolicy
-from onlooker.observers import DynamicImitation, TrackingObserver
+from onlooker.logs.log import feature_labels
+from onlooker.logs.policy import LinearPolicy, Scoring
+from onlooker.observers import DynamicImitation, SuffixImitation, TrackingObserver
 from onlooker.observers.base import Coefficient, Observer
 from onlooker.observers.groups import Groups
 from onlooker.report.log_sections import weights_by_arm
@@ -27,6 +28,7 @@ from onlooker.report.plots import (
     diagnosis_charts,
 )
 from onlooker.report.plots.draw import figure_of_charts
+from onlooker.report.plots.effects import effect_chart
 from onlooker.report.tracking_page import tracking_charts
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 DRAWN = 30
 """Weights that are drawn: the largest."""
 LINES = 6
-"""Weights that are drawn over time: the largest at the end."""
+"""Weights that are drawn over time, the largest at the end, and curves of features."""
 ROWS = 40
 """Rows that a notebook shows."""
 COLUMNS = 8
@@ -68,7 +70,18 @@ def charts_of(result: object) -> tuple[AnyChart, ...]:
     if isinstance(result, DynamicImitation):
         found = result.summary()
         return (path_chart(result.path_, [one.name for one in found.coefficients]),)
+    if isinstance(result, SuffixImitation):
+        result.summary()
+        return weights_charts(result) if isinstance(result.policy_, LinearPolicy) else effects_charts(result)
     return weights_charts(result)
+
+
+def effects_charts(observer: SuffixImitation) -> tuple[Chart, ...]:
+    """Curves of the features whose effect varies most, with bands where there are any."""
+    policy = cast("Scoring", observer.policy_)
+    found = [observer.effect(name) for name in feature_labels(policy.feature_names, policy.n_features)]
+    found.sort(key=lambda one: -one.effect.std())
+    return tuple(effect_chart(one) for one in found[:LINES])
 
 
 def weights_charts(result: Any) -> tuple[AnyChart, ...]:
@@ -142,19 +155,14 @@ def html_of(result: object) -> str:
     if isinstance(result, Observer):
         if not hasattr(result, "policy_"):
             return f"<p>{escape(str(result))}</p>"
-        if not _is_linear(result):
-            return f"<p>{escape(str(result))}</p>{_warned(result.warnings_)}"
         summary = result.summary()
-        return f"<p>{escape(str(result))}</p>{_weights(summary.coefficients)}{_warned(summary.warnings)}"
+        table = _weights(summary.coefficients) if summary.coefficients else ""
+        return f"<p>{escape(str(result))}</p>{table}{_warned(summary.warnings)}"
     if isinstance(result, Diagnosis):
         return f"<p><b>{escape(result.verdict)}</b>. {escape(result.sentence)}</p>{_warned(result.notes, 'note')}"
     if isinstance(result, Groups):
         return _groups(result)
     return f"{_weights(getattr(result, 'coefficients', ()))}{_warned(getattr(result, 'warnings', ()))}"
-
-
-def _is_linear(observer: Observer) -> bool:
-    return isinstance(observer.policy_, LinearPolicy)
 
 
 def _weights(found: tuple[Coefficient, ...]) -> str:

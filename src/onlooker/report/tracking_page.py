@@ -6,7 +6,6 @@ import numpy as np
 
 from onlooker.base.types import Matrix
 from onlooker.diagnosis import Diagnosis
-from onlooker.logs.log import feature_labels
 from onlooker.observers import TrackingObserver
 from onlooker.observers.tracking import FAMILIES
 from onlooker.observers.tracking_summary import TrackingSummary
@@ -108,7 +107,7 @@ def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
     last = path.direction[-1]
     if not last.any() or not observer.summary().preferring:
         return ()
-    names = feature_labels(observer.policy_.feature_names, len(last))
+    names = [one.name for one in observer.summary().coefficients]
     # Stable, so that equal coordinates keep their order.
     largest = np.argsort(-np.abs(last), kind="stable")[:SHOWN]
     start = _start(REACH * path.standard_error[:, largest])

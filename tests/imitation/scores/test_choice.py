@@ -46,7 +46,7 @@ def test_methods_for_linear_scores_see_others_in_a_basis():
     plain, products = (DynamicImitation(score=score).fit(log) for score in ("linear", "products"))
     assert products.evidence_ > plain.evidence_ + 100
     ahead = np.log(products.propensities(log)[log.chosen_rows]).sum()
-    np.testing.assert_allclose(ahead, products.evidence_)
+    assert plain.evidence_ + 100 < ahead < products.evidence_  # the fit's basis knows later rounds, `ahead` does not
     np.testing.assert_allclose(products.predicted_ahead(log), products.propensities(log))
     np.testing.assert_array_equal(products.predict(log), products.policy_.choose(log))
     grown = DynamicImitation(score=Products()).fit(log[:500]).partial_fit(log[500:])

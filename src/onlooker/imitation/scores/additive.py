@@ -12,12 +12,13 @@ from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.bounded import Flags
-from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Named
+from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.evidence import variances
 from onlooker.imitation.scores.splines import Spline, spline_of
 from onlooker.imitation.scores.terms import Term, crossed
 from onlooker.logs.log import BanditLog, feature_labels
+from onlooker.logs.policy import Named
 
 SURFACE_KNOTS = 4
 """Knots of each of the two features of an interaction: it has products of all their curves."""

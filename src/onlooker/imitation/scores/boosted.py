@@ -13,7 +13,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.threads import n_threads
 from onlooker.base.types import Vector
 from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.scores.free_policy import typical_rows
+from onlooker.imitation.scores.free_policy import choices, shares_before, typical_rows
 from onlooker.imitation.scores.trees import BoostedPolicy, Tree
 from onlooker.logs.log import BanditLog, feature_labels
 
@@ -80,9 +80,7 @@ class Boosted:
         absent = [name for name in self.monotone if name not in names]
         if absent:
             raise InputError(f"the log has no feature {absent[0]!r}: it has {', '.join(names[:5])}")
-        counts = np.where(log.n_arms > 1, np.ones(log.n_rounds) if weights is None else weights, 0.0)
-        if not counts.any():
-            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        log, counts = choices(log, weights)
         settings = {
             "learning_rate": self.learning_rate,
             "num_leaves": self.leaves,
@@ -91,6 +89,8 @@ class Boosted:
             "monotone_constraints": [self.monotone.get(name, 0) for name in names] if self.monotone else None,
             "boost_from_average": False,
             "deterministic": True,
+            # LightGBM stops where its filter leaves no feature, as in a log of a few rounds.
+            "feature_pre_filter": False,
             "force_row_wise": True,
             "seed": seed,
             # Below, threads wait for each other more than they work.
@@ -100,14 +100,16 @@ class Boosted:
             "bagging_freq": 1,
             "verbosity": -1,
         }
-        n_trees = self._n_trees(log, counts, settings)
-        grown = _grown(log, counts, settings, n_trees)
-        return BoostedPolicy(typical_rows(log), log.feature_names, log.categories, _trees_of(grown.model_to_string()))
+        trees: list[Tree] = []
+        if (log.dense.min(axis=0) < log.dense.max(axis=0)).any():
+            n_trees = self._n_trees(log, counts, settings)
+            trees = _trees_of(_grown(log, counts, settings, n_trees).model_to_string())
+        return BoostedPolicy(typical_rows(log), log.feature_names, log.categories, trees)
 
     def _n_trees(self, log: BanditLog, counts: Vector, settings: dict[str, Any]) -> int:
         """How many trees predict the held-out rounds best; few where there is nothing to hold out."""
-        first = int((1 - HELD_OUT) * log.n_rounds)
-        if not counts[:first].any() or not counts[first:].any():
+        first = int(np.searchsorted(shares_before(counts), 1 - HELD_OUT))
+        if not 0 < first < log.n_rounds:
             return min(self.trees, 10)
         lightgbm = _lightgbm()
         held, held_counts = log[first:], counts[first:]

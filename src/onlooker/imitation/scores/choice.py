@@ -11,14 +11,16 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.errors import InputError
 from onlooker.base.text import text_table
-from onlooker.base.types import Index, Vector
+from onlooker.base.types import Vector
 from onlooker.imitation.bounded import minimise_bounded
 from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.newton import minimise
-from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, Products, ScoreModel, as_score
+from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.boosted import Boosted
+from onlooker.imitation.scores.free_policy import shares_before
 from onlooker.imitation.scores.neural import Neural
+from onlooker.imitation.scores.products import Products
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels
@@ -123,13 +125,19 @@ def candidates(log: BanditLog) -> tuple[AnyScore, ...]:
 
 
 def choose_score(
-    log: BanditLog, models: Sequence[AnyScore] | None = None, *, l2: float = L2, seed: int = 0
+    log: BanditLog,
+    models: Sequence[AnyScore] | None = None,
+    *,
+    l2: float = L2,
+    seed: int = 0,
+    weights: Vector | None = None,
 ) -> ScoreChoice:
     """Fit every model to three quarters of the log's second half, and compare their losses on the rest.
 
     Whole blocks of rounds are held out, since neighbouring rounds are alike. The second half is used because that is
     what should be imitated: by then a learner has mostly made up its mind. All models are compared at the penalty on
-    the features' weights, `l2` or less, at which the linear one predicts best.
+    the features' weights, `l2` or less, at which the linear one predicts best. With `weights`, one a round, each round
+    counts as often as its weight says.
 
     Examples
     --------
@@ -139,24 +147,26 @@ def choose_score(
     >>> choose_score(BanditLog.from_dense(X, bent), [LINEAR, Additive()]).model
     Additive(knots=8, monotone={}, interactions=())
     """
-    late = log[max(log.n_rounds // 2, log.n_rounds - MOST_ROUNDS) :]
-    late = late[np.flatnonzero(late.n_arms > 1)]
+    late, counts = _late(log, weights)
     tried = tuple(candidates(late) if models is None else models)
     if len(tried) == 1 or late.n_rounds < LEAST_ROUNDS:
         return ScoreChoice(models=tried[:1], losses=np.full(1, np.nan), errors=np.zeros(1), chosen=0)
-    block = np.arange(late.n_rounds) * BLOCKS // late.n_rounds
+    block = np.floor(BLOCKS * shares_before(counts) + 1e-9).astype(np.int64)
     held = block % EVERY == EVERY - 1
     kept, judged = late[np.flatnonzero(~held)], late[np.flatnonzero(held)]
     blocks = np.unique(block[held], return_inverse=True)[1]
+    shares = counts[held] / np.bincount(blocks, counts[held])[blocks]
+    fitted = None if weights is None else counts[~held]
+
+    def block_losses(model: AnyScore, penalty: float) -> Vector:
+        """Mean loss of every held-out block under a model fitted to the other rounds."""
+        policy = fitted_policy(model, kept, l2=penalty, seed=seed, weights=fitted)
+        return np.bincount(blocks, shares * pick_likelihood(policy.scores(judged), judged).losses).astype(np.float64)
+
     weaker = [share * l2 for share in WEAKER] if LINEAR in tried and l2 > 0 else [l2]
-    lines = [_block_losses(LINEAR, kept, judged, blocks, one, seed) for one in weaker]
+    lines = [block_losses(LINEAR, one) for one in weaker]
     least = int(np.argmin([one.mean() for one in lines]))
-    losses = np.array(
-        [
-            lines[least] if model == LINEAR else _block_losses(model, kept, judged, blocks, weaker[least], seed)
-            for model in tried
-        ]
-    )
+    losses = np.array([lines[least] if model == LINEAR else block_losses(model, weaker[least]) for model in tried])
     best = int(losses.mean(axis=1).argmin())
     worse = losses - losses[best]
     errors = worse.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
@@ -164,19 +174,22 @@ def choose_score(
     return ScoreChoice(models=tried, losses=losses.mean(axis=1), errors=errors, chosen=int(np.flatnonzero(within)[0]))
 
 
-def _block_losses(model: AnyScore, kept: BanditLog, judged: BanditLog, blocks: Index, l2: float, seed: int) -> Vector:
-    """Mean loss of every held-out block under a model fitted to the other rounds."""
-    policy = fitted_policy(model, kept, l2=l2, seed=seed)
-    losses = pick_likelihood(policy.scores(judged), judged).losses
-    return np.bincount(blocks, losses) / np.bincount(blocks)
+def _late(log: BanditLog, weights: Vector | None) -> tuple[BanditLog, Vector]:
+    """Rounds with a choice of the log's second half, the last ones at most, and how often each counts."""
+    counts = np.ones(log.n_rounds) if weights is None else weights
+    before, total = np.cumsum(counts) - counts, float(counts.sum())
+    late = (before >= max(total // 2, total - MOST_ROUNDS)) & (log.n_arms > 1) & (counts > 0)
+    return log[np.flatnonzero(late)], counts[late]
 
 
-def fitted_policy(model: AnyScore, log: BanditLog, *, l2: float = L2, seed: int = 0) -> Policy:
+def fitted_policy(
+    model: AnyScore, log: BanditLog, *, l2: float = L2, seed: int = 0, weights: Vector | None = None
+) -> Policy:
     """The policy of a score model that imitates all rounds, without intervals or checks."""
     if isinstance(model, FreeScore):
-        return model.fitted(log, seed=seed)
-    basis = model.prepared(log, l2=l2)
-    objective = SoftmaxObjective(basis.basis(log), l2=basis.l2)
+        return model.fitted(log, weights=weights, seed=seed)
+    basis = model.prepared(log, l2=l2, weights=weights)
+    objective = SoftmaxObjective(basis.basis(log), l2=basis.l2, weights=weights)
     if basis.positive is not None and basis.positive.any():
         return basis.policy(minimise_bounded(objective, basis.positive)[0].theta, log)
     return basis.policy(minimise(objective, tolerance=FIT_TOLERANCE).theta, log)
@@ -197,7 +210,6 @@ def basis_of(log: BanditLog, score: object, *, l2: float = L2) -> Basis:
         model = choose_score(log, tried, l2=l2).model
     if not isinstance(model, ScoreModel):
         raise InputError(f"score={score!r} is not linear in a basis: use Additive() or Products() here")
-    _check_rows(log, model)
     return model.prepared(log.suffix(log.n_rounds // 2), l2=l2)
 
 
@@ -218,9 +230,11 @@ def expanded(log: BanditLog, score: object, *, l2: float = L2, seed: int = 0) ->
     model = choose_score(log, l2=l2, seed=seed).model if as_score(score) == "auto" else as_score(score)
     if isinstance(model, Linear):
         return log
+    if log.partial:
+        raise InputError(f"score={score!r} needs all rounds, picks and offers: use score=Linear() here")
+    log = log.written_out()
     if not isinstance(model, FreeScore):
         return basis_of(log, model, l2=l2).basis(log)
-    _check_rows(log, model)
     side = np.arange(log.n_rounds) * BLOCKS // max(1, log.n_rounds) % 2
     late = np.arange(log.n_rounds) >= log.n_rounds // 2
     scores = np.empty(len(log.features))
@@ -237,8 +251,3 @@ def expanded(log: BanditLog, score: object, *, l2: float = L2, seed: int = 0) ->
         return log
     names = (*feature_labels(log.weight_names, log.n_features), f"{name_of(model)} score")
     return log.with_features(np.column_stack([log.dense, beyond]), names)
-
-
-def _check_rows(log: BanditLog, model: AnyScore) -> None:
-    if isinstance(log.features, Layout):
-        raise InputError(f"score={model!r} needs dense rows of features, and the log has others: use Linear() here")

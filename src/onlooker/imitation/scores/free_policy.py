@@ -1,25 +1,18 @@
-"""What policies share whose scores are a function of the features and no sum of weights: names, effects, saving."""
+"""What policies share whose scores are a function of the features and no sum of weights: effects over typical rows."""
 
 from __future__ import annotations
 
-import json
-import os
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.base.documents import read_document
 from onlooker.base.errors import InputError
-from onlooker.base.files import write_text
-from onlooker.base.text import one_line, shown
 from onlooker.base.types import Matrix, Vector
-from onlooker.logs import ragged
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog
-from onlooker.logs.policy import LinearPolicy, Scoring, feature_place, read_weights, weights_document
+from onlooker.logs.policy import Scoring, feature_place
 
 TYPICAL_ROWS = 200
 """Rows that are kept with a policy, for the effects of its features."""
@@ -36,9 +29,6 @@ class FreePolicy(Scoring, ABC):
         Of the features, as a `LinearPolicy` has them.
     """
 
-    schema: ClassVar[str]
-    """Written into every saved policy; a file with another one is refused."""
-
     def __init__(
         self,
         typical: ArrayLike,
@@ -48,39 +38,19 @@ class FreePolicy(Scoring, ABC):
         self.typical = np.asarray(typical, dtype=np.float64)
         if self.typical.ndim != 2 or not self.typical.size or not np.isfinite(self.typical).all():
             raise InputError("typical must be rows of finite features")
-        self._layout = LinearPolicy(np.zeros(self.typical.shape[1]), feature_names, categories)
-        self.feature_names, self.categories = self._layout.feature_names, self._layout.categories
+        self._describe(self.typical.shape[1], feature_names, categories)
 
-    @abstractmethod
-    def row_scores(self, rows: Matrix) -> Vector:
-        """Score of every row of features, in the policy's order."""
-
-    @abstractmethod
-    def content(self) -> dict[str, Any]:
-        """What is saved of the function, as plain values."""
-
-    @classmethod
-    @abstractmethod
-    def made_of(cls, document: Mapping[str, Any], typical: Matrix, names: Any, categories: Any) -> Self:
-        """The policy with this content, checked."""
-
-    def scores(self, log: BanditLog) -> Vector:
-        """Score of every offered arm, one per row of `log.features`."""
-        where = np.argsort(self._layout.positions(log))
-        scores = np.empty(len(log.features))
-        for start, stop in ragged.blocks(log.offsets, log.n_features):
-            rows = slice(log.offsets[start], log.offsets[stop])
-            scores[rows] = self.row_scores(log[start:stop].dense[:, where].astype(np.float64))
-        if not np.isfinite(scores).all():
-            raise InputError("some scores are too large for double precision: put the features on a smaller scale")
-        return scores
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return int(self.typical.shape[1])
 
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """Mean score over typical rows with the feature set to each `x`, less its mean over their own values.
 
         That is its partial dependence. It has no band: how certain it is, is not known.
         """
-        place = feature_place(self._layout, name)
+        place = feature_place(self, name)
         own = self.typical[:, place]
         points = grid(own) if x is None else as_curve(x)
         values = np.array([self._with(place, value) for value in (*points, *own)])
@@ -93,38 +63,28 @@ class FreePolicy(Scoring, ABC):
         rows[:, place] = value
         return float(self.row_scores(rows).mean())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy as JSON; `load` gives back exactly the same numbers."""
-        document = weights_document(self.schema, self._layout)
-        del document["theta"]
-        document |= {"typical": self.typical.tolist(), **self.content()}
-        write_text(path, json.dumps(document, ensure_ascii=False) + "\n")
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a policy that `save` wrote. Nothing in the file is run."""
-        document = read_document(path, [cls.schema], "policy file", writer=f"{cls.__name__}.save")
-        try:
-            typical = table(document.get("typical"), "typical")
-            _, names, categories = read_weights({**document, "theta": []})
-            return cls.made_of(document, typical, names, categories)
-        except InputError as error:
-            raise InputError(f"{shown(path)}: {one_line(error, 500)}") from error
+def choices(log: BanditLog, weights: Vector | None) -> tuple[BanditLog, Vector]:
+    """The rounds that offer a choice and have a weight, and their weights."""
+    counts = np.ones(log.n_rounds) if weights is None else weights
+    kept = np.flatnonzero((log.n_arms > 1) & (counts > 0))
+    if not len(kept):
+        raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+    return log[kept], counts[kept]
+
+
+def shares_before(counts: Vector) -> Vector:
+    """Which share of all rounds, each counted as often as its weight says, lies before each of them.
+
+    Examples
+    --------
+    >>> shares_before(np.array([1.0, 2.0, 1.0]))
+    array([0.  , 0.25, 0.75])
+    """
+    return np.asarray((np.cumsum(counts) - counts) / counts.sum())
 
 
 def typical_rows(log: BanditLog) -> Matrix:
     """An even sample of a log's rows."""
     rows = log.dense
     return np.asarray(rows[:: max(1, len(rows) // TYPICAL_ROWS)][:TYPICAL_ROWS], dtype=np.float64)
-
-
-def table(values: Any, name: str) -> Matrix:
-    """A list of lists of finite numbers in a file, all equally long."""
-    from onlooker.imitation.scores.terms import numbers
-
-    if not isinstance(values, list) or not values:
-        raise InputError(f"{name!r} must be a list of lists of numbers")
-    rows = [numbers(row, name) for row in values]
-    if any(len(row) != len(rows[0]) for row in rows):
-        raise InputError(f"the lists of {name!r} must be equally long")
-    return np.array(rows)

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from onlooker.base.documents import read_document
-from onlooker.imitation.score_models import SCHEMA as PRODUCTS
-from onlooker.imitation.score_models import ProductsPolicy
-from onlooker.imitation.scores.additive_policy import SCHEMA as ADDITIVE
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.neural import NeuralPolicy
+from onlooker.imitation.scores.products import ProductsPolicy
 from onlooker.imitation.scores.trees import BoostedPolicy
-from onlooker.logs.policy import SCHEMA as LINEAR
-from onlooker.logs.policy import LinearPolicy, Policy
+from onlooker.logs.policy import LinearPolicy, Policy, Scoring
 
-KINDS: dict[str, Any] = {
-    LINEAR: LinearPolicy,
-    PRODUCTS: ProductsPolicy,
-    ADDITIVE: AdditivePolicy,
-    NeuralPolicy.schema: NeuralPolicy,
-    BoostedPolicy.schema: BoostedPolicy,
+KINDS: dict[str, type[Scoring]] = {
+    one.schema: one for one in (LinearPolicy, ProductsPolicy, AdditivePolicy, NeuralPolicy, BoostedPolicy)
 }
 """Kinds of policies by the schema that their files name."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number, as_whole
+from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.scores.free_policy import FreePolicy, table, typical_rows
-from onlooker.imitation.scores.terms import numbers
+from onlooker.imitation.scores.free_policy import FreePolicy, choices, shares_before, typical_rows
 from onlooker.logs.log import BanditLog
 
 DECAYS = (1e-2, 1e-3, 1e-4)
@@ -67,17 +67,17 @@ class Neural:
 
     def fitted(self, log: BanditLog, *, weights: Vector | None = None, seed: int = 0) -> NeuralPolicy:
         """The network that imitates these rounds."""
-        counts = np.where(log.n_arms > 1, np.ones(log.n_rounds) if weights is None else weights, 0.0)
-        if not counts.any():
-            raise InputError("no round offers a choice between two arms or more: there is nothing to imitate")
+        log, counts = choices(log, weights)
         rows = log.dense.astype(np.float64)
-        means, spreads = rows.mean(axis=0), rows.std(axis=0)
+        per_row = np.repeat(counts, log.n_arms)
+        means = np.average(rows, axis=0, weights=per_row)
+        spreads = np.sqrt(np.average((rows - means) ** 2, axis=0, weights=per_row))
         spreads = np.where(spreads > 0, spreads, 1.0)
         problem = _Problem(log, (rows - means) / spreads, self.hidden, self.max_iter)
         start = problem.start(seed)
         decay = self.decay
         if decay is None:
-            block = np.arange(log.n_rounds) * BLOCKS // max(1, log.n_rounds)
+            block = np.floor(BLOCKS * shares_before(counts) + 1e-9)
             held = np.where(block % HELD_OUT == HELD_OUT - 1, counts, 0.0)
             decay = DECAYS[1]
             if held.any() and (counts - held).any():
@@ -176,21 +176,18 @@ class NeuralPolicy(FreePolicy):
 
     def content(self) -> dict[str, Any]:
         """The layers."""
-        names = ("means", "spreads", "linear", "inner", "shifts", "outer")
+        names = ("typical", "means", "spreads", "linear", "inner", "shifts", "outer")
         return {name: getattr(self, name).tolist() for name in names}
 
     @classmethod
-    def made_of(cls, document: Mapping[str, Any], typical: Matrix, names: Any, categories: Any) -> NeuralPolicy:
+    def made_of(cls, document: Mapping[str, Any], names: Any, categories: Any) -> Self:
         """The policy with these layers, checked."""
         lists = {name: numbers(document.get(name), name) for name in ("means", "spreads", "linear", "shifts", "outer")}
-        return cls(typical, names, categories, inner=table(document.get("inner"), "inner"), **lists)
+        typical, inner = (table(document.get(name), name) for name in ("typical", "inner"))
+        return cls(typical, names, categories, inner=inner, **lists)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _remade, (self.content(), self.typical, self.feature_names, self.categories and dict(self.categories))
+        return NeuralPolicy.made_of, (self.content(), self.feature_names, self.categories and dict(self.categories))
 
     def __repr__(self) -> str:
         return f"NeuralPolicy({self.typical.shape[1]} features, {len(self.shifts)} units)"
-
-
-def _remade(content: dict[str, Any], typical: Matrix, names: Any, categories: Any) -> NeuralPolicy:
-    return NeuralPolicy.made_of(content, typical, names, categories)

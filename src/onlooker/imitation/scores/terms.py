@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
-from onlooker.base.text import one_line
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.scores.splines import Spline
 
@@ -103,10 +103,7 @@ class Term:
         coefficients = numbers(document.get("coefficients"), "coefficients")
         covariance, known = np.zeros((0, 0)), document.get("covariance")
         if known is not None:
-            rows = [numbers(row, "covariance") for row in known] if isinstance(known, list) else []
-            if len(rows) != len(coefficients) or any(len(row) != len(rows) for row in rows):
-                raise InputError("the covariance of a term must have as many rows and columns as it has coefficients")
-            covariance = np.array(rows)
+            covariance = table(known, "covariance")
         return cls(tuple(places), splines, coefficients, covariance, numbers(document.get("means"), "means"))
 
 
@@ -116,16 +113,6 @@ def _reach(ends: Any) -> tuple[float, float]:
         raise InputError("'reach' must have two limits for each list of knots")
     low, high = (None if one is None else float(numbers([one], "reach")[0]) for one in ends)
     return -np.inf if low is None else low, np.inf if high is None else high
-
-
-def numbers(values: Any, name: str) -> Vector:
-    """A list of finite numbers in a file."""
-    if not isinstance(values, list) or not values:
-        raise InputError(f"{name!r} must be a list of numbers")
-    for value in values:
-        if type(value) not in (int, float) or not abs(value) < 1e300:
-            raise InputError(f"{name!r} has {one_line(repr(value), 40)}: it must be a list of finite numbers")
-    return np.array(values, dtype=np.float64)
 
 
 def crossed(first: Matrix, second: Matrix) -> Matrix:

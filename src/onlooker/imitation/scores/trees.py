@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import counted
+from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.scores.free_policy import FreePolicy
-from onlooker.imitation.scores.terms import numbers
 
 MOST_TREES, MOST_LEAVES = 100_000, 100_000
 """In a file."""
@@ -104,14 +104,15 @@ class BoostedPolicy(FreePolicy):
 
     def content(self) -> dict[str, Any]:
         """The trees."""
-        return {"trees": [tree.document() for tree in self.trees]}
+        return {"typical": self.typical.tolist(), "trees": [tree.document() for tree in self.trees]}
 
     @classmethod
-    def made_of(cls, document: Mapping[str, Any], typical: Matrix, names: Any, categories: Any) -> BoostedPolicy:
+    def made_of(cls, document: Mapping[str, Any], names: Any, categories: Any) -> Self:
         """The policy with these trees, checked."""
         trees = document.get("trees")
         if not isinstance(trees, list) or len(trees) > MOST_TREES:
             raise InputError("'trees' must be a list of trees")
+        typical = table(document.get("typical"), "typical")
         return cls(typical, names, categories, [Tree.read(one, typical.shape[1]) for one in trees])
 
     def __reduce__(self) -> tuple[Any, ...]:
