@@ -1,27 +1,29 @@
 """What observers lose where a log says less than the pick among all offers, and what corrections give back.
 
-    python benchmarks/partial.py [--seeds 30] [--followed 12] [--page PAGE]
+    python benchmarks/partial.py [--seeds 30] [--followed 12] [--page PAGE] [--keep FOLDER]
     python benchmarks/partial.py --catalogue [--seeds 30]
 
 A softmax policy picks in 1,500 rounds of 20 arms with 4 normal features, and so do LinUCB and LinTS among arms of the
 paper's kind, after 500 rounds; `Mask` then takes information away, in six ways and to several shares. Suffix imitation
 is fitted to the whole log, to what is left with the correction for it, and to what is left as if nothing were missing:
 a pick guessed within its set, a sample taken for all offers, lost rounds forgotten, missing features filled with 0.
-Judged by the error of the direction and by how often 95% intervals hold what they should: the softmax policy's weights;
-of a learner the direction of the weights that imitation would find if the learner's state of every round had picked in
-many rounds more. Learners with lost rounds are also followed, by tracking and dynamic imitation; there the target is
-theta*. `--page` puts the tables into a page, and a figure beside it.
+Judged by the error of the direction and by how often 95% intervals hold what they should, where there are any: the
+softmax policy's weights; of a learner the direction of the weights that imitation would find if the learner's state of
+every round had picked in many rounds more. Learners with lost rounds are also followed, by tracking and dynamic
+imitation; there the target is theta*. `--page` puts the tables into a page, and a figure beside it. `--keep` writes
+what is found in each log to a folder, and takes it from there the next time.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -55,8 +57,11 @@ N, K, D = 1500, 20, 4
 THETA = np.array([1.2, -0.8, 0.5, 0.0])
 FIRST = np.eye(D)[0]
 """Offers and rounds are kept by the first feature."""
-SETTLING, ASKED = 500, 10
-"""Rounds of a learner before its log begins; and rounds that its state of every round is asked for picks in."""
+SETTLING, ASKED = 500, 40
+"""Rounds of a learner before its log begins; and rounds that its state of every round is asked for picks in.
+
+The target's own error is then a sixth of that of the fit to everything, and costs half a point of coverage.
+"""
 NARROW = 300
 """Rounds of the logs in which a feature is missing: draws take their time."""
 LEARNERS: dict[str, Any] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
@@ -95,15 +100,15 @@ class Target:
     is_direction: bool
     """Whether weights are compared after both have been brought to length 1."""
 
-    def judged(self, fit: Any) -> tuple[float, float]:
-        """Error of the direction, and the share of the intervals that hold what they should."""
+    def judged(self, fit: Any) -> list[float]:
+        """Error of the direction, how many intervals hold what they should, and how many there are."""
         assert fit.covariance_ is not None
         found, true, spread = fit.theta_, self.theta, fit.covariance_
         if self.is_direction:
             spread = direction_covariance(found, spread)
             found, true = found / np.linalg.norm(found), true / np.linalg.norm(true)
         inside = np.abs(found - true) <= 1.96 * np.sqrt(np.diag(spread))
-        return direction_error(fit.theta_, self.theta), float(inside.mean())
+        return [direction_error(fit.theta_, self.theta), int(inside.sum()), int(np.isfinite(np.diag(spread)).sum())]
 
 
 def _observer() -> SuffixImitation:
@@ -170,57 +175,111 @@ def ignored(masked: Masked, seed: int) -> SuffixImitation:
     return _observer().fit(BanditLog(log.features, log.offsets, log.chosen))
 
 
-def measure(seeds: int) -> Found:
+def measured(kind: str, seed: int) -> list[list[Any]]:
+    """What was taken from a log, how much was left, and what each way of fitting finds."""
+    whole, targets = played(kind, seed)
+    rows = []
+    for what, masks in MASKS.items():
+        log = whole[:NARROW] if what == "a feature missing" else whole
+        target = targets[log.n_rounds]
+        everything = target.judged(_observer().fit(log))
+        for share, mask in masks.items():
+            masked = mask(log, seed)
+            found = everything, target.judged(corrected(masked, seed)), target.judged(ignored(masked, seed))
+            rows.append([what, share, *found])
+    return rows
+
+
+def followed(learner: str, seed: int) -> list[list[Any]]:
+    """Shares of rounds lost; errors of the direction of theta* and coverages of it by each of the followers."""
+    simulation = simulate(Environment(10, 20, seed=seed), LEARNERS[learner], 3000, seed=seed)
+    target = Target(simulation.theta_star, is_direction=True)
+    lost = [Mask(lose=share)(simulation.log, seed) for share in LOST]
+    return [
+        [share, *(target.judged(fit(left)) for fit in FOLLOWERS.values())]
+        for share, left in zip(LOST, lost, strict=True)
+    ]
+
+
+def kept(folder: Path | None, make: Callable[[str, int], list[list[Any]]], kind: str, seed: int) -> list[list[Any]]:
+    """What `make` finds, or found before."""
+    path = None if folder is None else folder / f"{make.__name__}-{kind}-{seed}.json"
+    if path is not None and path.exists():
+        found: list[list[Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+    found = make(kind, seed)
+    print(make.__name__, kind, seed, file=sys.stderr, flush=True)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found))
+    return found
+
+
+def measure(seeds: int, folder: Path | None) -> Found:
     """Errors and coverages, by who picked, kind of loss, share kept and way of fitting."""
-    found: dict[Key, list[tuple[float, float]]] = defaultdict(list)
-    for seed, kind in product(range(seeds), KINDS):
-        whole, targets = played(kind, seed)
-        for what, masks in MASKS.items():
-            log = whole[:NARROW] if what == "a feature missing" else whole
-            target = targets[log.n_rounds]
-            everything = target.judged(_observer().fit(log))
-            for share, mask in masks.items():
-                masked = mask(log, seed)
-                found[kind, what, share, WAYS[0]].append(everything)
-                found[kind, what, share, WAYS[1]].append(target.judged(corrected(masked, seed)))
-                found[kind, what, share, WAYS[2]].append(target.judged(ignored(masked, seed)))
-        print(kind, seed, file=sys.stderr, flush=True)
+    found: dict[Key, list[list[float]]] = defaultdict(list)
+    for kind, seed in product(KINDS, range(seeds)):
+        for what, share, *values in kept(folder, measured, kind, seed):
+            for way, value in zip(WAYS, values, strict=True):
+                found[kind, what, share, way].append(value)
     return {key: np.array(values) for key, values in found.items()}
 
 
-def followed(learner: str, seed: int) -> Iterator[tuple[float, list[tuple[float, float]]]]:
-    """Share of rounds lost; errors of the direction of theta* and coverages of it by each of the followers."""
-    simulation = simulate(Environment(10, 20, seed=seed), LEARNERS[learner], 3000, seed=seed)
-    target = Target(simulation.theta_star, is_direction=True)
-    for share in LOST:
-        left = Mask(lose=share)(simulation.log, seed)
-        yield share, [target.judged(fit(left)) for fit in FOLLOWERS.values()]
+def error(values: NDArray[np.float64]) -> float:
+    """Mean error of the direction."""
+    return float(values[:, 0].mean())
+
+
+def coverage(values: NDArray[np.float64]) -> float:
+    """Share of the intervals that hold what they should; NaN where there are none."""
+    inside, of = values[:, 1:].sum(axis=0)
+    return float(inside / of) if of else np.nan
 
 
 def table(found: Found) -> str:
     """Means over logs, as a table."""
     errors, coverages = (" | ".join(f"{what}: {way}" for way in WAYS) for what in ("error", "coverage"))
-    lines = [f"| who picked | what is left | kept | {errors} | {coverages} |", "|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+    lines = [
+        f"| who picked | what is left | kept | {errors} | {coverages} | intervals: corrected |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
     for kind, what, share, way in found:
         if way == WAYS[0]:
-            cells = [found[kind, what, share, one].mean(axis=0) for one in WAYS]
-            shown = [*(f"{cell[0]:.3f}" for cell in cells), *(f"{cell[1]:.0%}" for cell in cells)]
+            cells = [found[kind, what, share, one] for one in WAYS]
+            shown = [*(f"{error(cell):.3f}" for cell in cells), *(_percent(coverage(cell)) for cell in cells)]
+            shown.append(f"{cells[1][:, 2].sum():.0f} of {D * len(cells[1])}")
             lines.append(f"| {kind} | {what} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def followed_table(seeds: int) -> str:
+def _percent(share: float) -> str:
+    return "none" if np.isnan(share) else f"{share:.0%}"
+
+
+def summary(found: Found) -> str:
+    """Corrected coverage over all kinds of loss, by who picked and how much is left."""
+    lines = ["corrected coverage over all kinds of loss:"]
+    for kind in KINDS:
+        for least, most in ((0.25, 1.0), (0.0, 0.1)):
+            rows = [found[key] for key in found if key[0] == kind and key[3] == WAYS[1] and least <= key[2] <= most]
+            inside, of = np.concatenate(rows)[:, 1:].sum(axis=0)
+            lines.append(
+                f"  {kind}, {least:.0%} to {most:.0%} kept: {inside:.0f} of {of:.0f}, {inside / max(of, 1):.1%}"
+            )
+    return "\n".join(lines)
+
+
+def followed_table(seeds: int, folder: Path | None) -> str:
     """Means over logs of learners that are followed."""
     cells: dict[tuple[str, float], list[Any]] = defaultdict(list)
     for learner, seed in product(LEARNERS, range(seeds)):
-        for share, values in followed(learner, seed):
+        for share, *values in kept(folder, followed, learner, seed):
             cells[learner, share].append(values)
-        print(learner, seed, file=sys.stderr, flush=True)
     ways = [f"{what}: {way}" for what in ("error", "coverage") for way in FOLLOWERS]
     lines = [f"| learner | lost | {' | '.join(ways)} |", "|---|--:" + "|--:" * len(ways) + "|"]
     for (learner, share), values in cells.items():
-        errors, inside = np.mean(values, axis=0).T
-        shown = [*(f"{one:.4f}" for one in errors), *(f"{one:.0%}" for one in inside)]
+        by_way = np.array(values).swapaxes(0, 1)
+        shown = [*(f"{error(one):.4f}" for one in by_way), *(_percent(coverage(one)) for one in by_way)]
         lines.append(f"| {learner} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -236,10 +295,9 @@ def draw(found: Found, path: Path) -> None:
         shares = sorted(masks)
         for way, colour, mark in zip(WAYS, ("C7", "C0", "C3"), ("", "o", "x"), strict=True):
             for kind, style in styles.items():
-                means = [found[kind, what, share, way].mean(axis=0) for share in shares]
                 label = f"{way}, {kind}"
-                for row in (0, 1):
-                    values = [mean[row] for mean in means]
+                for row, of in enumerate((error, coverage)):
+                    values = [of(found[kind, what, share, way]) for share in shares]
                     axes[row][column].plot(shares, values, style, marker=mark, color=colour, label=label, linewidth=1.3)
         for row in (0, 1):
             axes[row][column].set_xscale("log")
@@ -292,6 +350,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30, help="logs of every kind; 0 for none")
     parser.add_argument("--followed", type=int, default=12, help="logs of each learner that is followed; 0 for none")
     parser.add_argument("--page", type=Path, help="page that takes the table, between its marks")
+    parser.add_argument("--keep", type=Path, help="folder with what was found in each log, to go on from")
     parser.add_argument("--catalogue", action="store_true", help="a large catalogue and groups of three only")
     given = parser.parse_args()
     if given.catalogue:
@@ -307,11 +366,11 @@ def main() -> None:
     with warnings.catch_warnings():
         # What is said of fits that ignore what is missing is what the table is about.
         warnings.simplefilter("ignore")
-        found = measure(given.seeds) if given.seeds else {}
+        found = measure(given.seeds, given.keep) if given.seeds else {}
         tables = {"table": table(found)} if found else {}
         if given.followed:
-            tables["followed"] = followed_table(given.followed)
-    print(*tables.values(), sep="\n\n")
+            tables["followed"] = followed_table(given.followed, given.keep)
+    print(*tables.values(), *([summary(found)] if found else []), sep="\n\n")
     if given.page:
         text = given.page.read_text(encoding="utf-8")
         for mark, lines in tables.items():

@@ -289,6 +289,19 @@ def normal_reach(level: float) -> float:
     return float(ndtri(0.5 + level / 2))
 
 
+def student_factor(freedom: float) -> float:
+    """By how much a variance grows so that a normal 95% interval is as wide as Student's with so much freedom.
+
+    Examples
+    --------
+    >>> round(student_factor(10.0), 3), round(student_factor(1000.0), 3)
+    (1.292, 1.002)
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975) / normal_reach(0.95)) ** 2
+
+
 def arrow_values(column: Any) -> NDArray[Any]:
     """Values of an Arrow array, chunked or not: a view where it holds plain numbers in one piece.
 

@@ -111,7 +111,7 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     return FitFindings(
         warnings=tuple(findings),
         constant=constant,
-        identified=~(constant | tangled | coarse | (unbounded & (objective.l2 == 0))),
+        identified=~(constant | tangled | coarse | unbounded),
         rank=rank,
     )
 
@@ -266,7 +266,7 @@ def _about_separation(
         return
     yield SeparableDataWarning(
         f"the picks are separable: one theta explains (nearly) all {objective.n_rounds} picks, so only regularisation "
-        "bounds its length, and its intervals mean little. Use its direction only, or keep more rounds"
+        "bounds its length and there are no intervals. Use its direction only, or keep more rounds"
     )
 
 

@@ -11,12 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from onlooker.base.numerics import inverse_square_root
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.log import BanditLog
+
+if TYPE_CHECKING:
+    from onlooker.imitation.leverage import Lifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +281,10 @@ class Objective(ABC):
     @abstractmethod
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
+
+    @abstractmethod
+    def lifted(self, theta: Vector, metric: Matrix) -> Lifted | None:
+        """Every round's gradient at the theta of all other rounds (`lifted_gradients`); None if that is dear."""
 
     @abstractmethod
     def sketch(self) -> Objective | None:

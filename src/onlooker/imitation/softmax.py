@@ -13,6 +13,7 @@ from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.imitation.leverage import VALUES, Lifted, lifted_gradients
 from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
 from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
@@ -263,6 +264,13 @@ class SoftmaxObjective(Objective):
         else:
             sums, gradients = _accumulated(self.log, self.weights, rounds, wanted)
         return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
+
+    def lifted(self, theta: Vector, metric: Matrix) -> Lifted | None:
+        """Every round's gradient at the theta of all other rounds; None if that is dear."""
+        if isinstance(self.log.features, Layout) and self.n_rounds * self.n_features > VALUES:
+            return None
+        rounds, weights = self.log[:: self.stride], self.weights[:: self.stride]
+        return lifted_gradients(rounds, weights, theta, -self.l2 * theta, metric, scaled=self.scaled)
 
     def short_minimum(self, tolerance: float, near: Vector | None = None) -> tuple[Vector, int] | None:
         """The minimiser and the passes that it took, for short logs; None where the longer way has to be taken."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import student_factor
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.drawn import draw_picks, with_picks
 from onlooker.logs.log import BanditLog
@@ -79,15 +80,20 @@ def _softmax_of(theta: Vector) -> Callable[[BanditLog], Vector]:
 def rubin(estimates: list[Vector], covariances: list[Matrix]) -> tuple[Vector, Matrix]:
     """Mean estimate, and its covariance: that within draws, and between them (Rubin 1987).
 
+    What is between a few draws is itself known badly, so it counts as much as Student's distribution says.
+
     Examples
     --------
-    >>> mean, covariance = rubin([np.array([1.0]), np.array([3.0])], [np.eye(1), np.eye(1)])
-    >>> mean, covariance
-    (array([2.]), array([[4.]]))
+    >>> draws = [np.array([value]) for value in (1.0, 2.0, 3.0, 2.0, 2.0)]
+    >>> mean, covariance = rubin(draws, [np.eye(1)] * 5)
+    >>> mean, covariance.round(2)
+    (array([2.]), array([[2.2]]))
     """
     mean, n = np.mean(estimates, axis=0), len(estimates)
     apart = np.array(estimates) - mean
-    between = apart.T @ apart / max(n - 1, 1)
+    if n == 1:
+        return mean, np.asarray(covariances[0])
+    between = student_factor(n - 1) * (apart.T @ apart) / (n - 1)
     return mean, np.mean(covariances, axis=0) + (1 + 1 / n) * between
 
 

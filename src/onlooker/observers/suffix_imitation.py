@@ -17,6 +17,7 @@ from onlooker.base.numerics import inverse, inverse_of, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, LengthRule
 from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
+from onlooker.imitation.leverage import with_leverage
 from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.newton import Fit, minimise, minimise_and_look
 from onlooker.imitation.objective import (
@@ -457,7 +458,9 @@ class SuffixImitation(Observer):
             return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit))
         width = window_width(objective, self.lags)
         fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
-        return fit, scattered, sandwich_covariance(objective, scattered, width, _metric(objective, scattered, fit))
+        metric = _metric(objective, scattered, fit)
+        covariance = sandwich_covariance(objective, scattered, width, metric)
+        return fit, scattered, with_leverage(objective, scattered, covariance, metric)
 
 
 def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.imitation.leverage import VALUES, Lifted, lifted_gradients
 from onlooker.imitation.objective import Objective, Pass, Sums, Windows, added
 from onlooker.imitation.softmax import (
     HARD_ROUNDS_PER_FEATURE,
@@ -67,6 +69,21 @@ class AddVariances:
             return np.zeros(part.n_features)
         objective = SoftmaxObjective(part, l2=0.0)
         return objective.total * objective.variances(self.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class AddLifted:
+    """The gradients of a part's rounds, each at the theta of all other rounds."""
+
+    theta: Vector
+    mean: Vector
+    """Taken off every round's gradient."""
+    metric: Matrix
+    """Inverse of the summed Hessian of all rounds."""
+
+    def __call__(self, part: BanditLog, first: int) -> Lifted:  # noqa: ARG002  the protocol's shape
+        """Go over the part's rounds."""
+        return lifted_gradients(part, part.informative.astype(np.float64), self.theta, self.mean, self.metric)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +203,13 @@ class PartedObjective(Objective):
     def run(self, wanted: Pass) -> Sums:
         """Go over all rounds once."""
         return added(self.parts.run(RunPass(wanted), self.start))
+
+    def lifted(self, theta: Vector, metric: Matrix) -> Lifted | None:
+        """Every round's gradient at the theta of all other rounds; None if that is dear."""
+        if isinstance(self._sample.features, Layout) and self.n_rounds * self.n_features > VALUES:
+            return None
+        task = AddLifted(theta, -self.l2 * theta, metric)
+        return reduce(Lifted.__add__, self.parts.run(task, self.start))
 
     def variances(self, theta: Vector) -> Vector:
         """Diagonal of the Hessian at `theta`, without regularisation, or about so much, shape (d,)."""
