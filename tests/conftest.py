@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from onlooker.formats import unchanged
-
 # No deadline: the first example of a test may import or compile, and the machine may be slow. The same examples in
 # every run.
 settings.register_profile(
@@ -65,6 +63,9 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session", autouse=True)
 def _files_of_this_machine():
     """Files that a test has just written are waited for no longer than the clock that stamps them here may take."""
+    # Not at the top: the numbers of threads above must be set before NumPy is imported.
+    from onlooker.formats import unchanged
+
     if sys.platform == "linux":
         # 5 is the coarse clock, which Python has no name for.
         unchanged._TICK = min(unchanged._TICK, 1.25 * time.clock_getres(5))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,22 +50,28 @@ def test_starting_up_loads_nothing_heavy():
 
 
 def test_help_is_quick():
+    """In seconds of the processor: those of a clock depend on what else the machine does."""
     command = [sys.executable, "-m", "onlooker", "--help"]
     subprocess.run(command, capture_output=True, check=True)
     times = []
-    for _ in range(5):
-        started = time.perf_counter()
+    for _ in range(3):
+        before = os.times()
         subprocess.run(command, capture_output=True, check=True)
-        times.append(time.perf_counter() - started)
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(times) < 0.4
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a process has read in")
 def test_ctrl_c_exits_130_and_leaves_no_file(tmp_path):
     arguments = ["simulate", "--rounds", "200000", "--arms", "100", "--out", str(tmp_path / "log.parquet")]
     process = subprocess.Popen(
         [sys.executable, "-m", "onlooker", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(2)
+    # At work, not merely started: it has read the compiler in.
+    while "llvmlite" not in Path(f"/proc/{process.pid}/maps").read_text():
+        assert process.poll() is None
+        time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -222,7 +222,7 @@ def check_work(n_features: int, matrices: int, *, held: int = 0, limit: int | No
 
     Examples
     --------
-    >>> check_work(n_features=20, matrices=30, limit=as_bytes("600MB"))
+    >>> check_work(n_features=20, matrices=30, limit=as_bytes("16GB"))
     >>> try:
     ...     check_work(n_features=3000, matrices=20, limit=as_bytes("600MB"))
     ... except InputError as error:
