@@ -2,6 +2,7 @@
 
     $ python benchmarks/nonlinear.py functions    # N = 1,000 to 10,000, three seeds each; --long adds 30,000, one seed
     $ python benchmarks/nonlinear.py linear       # how often `auto` stays linear
+    $ python benchmarks/nonlinear.py linear-kinds # the same with other features, shapes and policies
     $ python benchmarks/nonlinear.py bands        # coverage of 95% bands over 200 logs
     $ python benchmarks/nonlinear.py speed        # an additive fit beside a linear one of as many columns
     $ python benchmarks/nonlinear.py picture      # docs/nonlinear.png
@@ -71,6 +72,59 @@ def functions(*, long: bool) -> None:
             print(f"| `{function}` | {n_rounds:,} | {seeds} | {linear:.1f} | {auto:.2f} | {worst:.2f} |", flush=True)
 
 
+def offers(kind: str, rng: np.random.Generator, n_rounds: int, n_arms: int, d: int) -> np.ndarray:
+    """Features of drawn offers, shape (N, K, d), in [-1, 1] or so."""
+    X = rng.normal(size=(n_rounds, n_arms, d)) / 2
+    if kind == "binary":
+        return (X > 0).astype(np.float64)
+    if kind == "correlated":
+        return 0.3 * X + 0.7 * X[..., :1]
+    if kind == "skewed":
+        return np.expm1(X)
+    if kind == "constant":
+        X[..., 0] = 1.0
+    return X
+
+
+def picked(X: np.ndarray, theta: np.ndarray, how: str, rng: np.random.Generator) -> np.ndarray:
+    """Picks of a policy that is linear: softmax, epsilon-greedy, or an epsilon-greedy ridge learner with noise 0.1."""
+    worth = X @ theta
+    if how == "softmax":
+        return (4 * worth + rng.gumbel(size=worth.shape)).argmax(axis=1)
+    random = rng.random(len(X)) < 0.1
+    picks = rng.integers(0, X.shape[1], len(X))
+    if how == "epsilon":
+        return np.where(random, picks, worth.argmax(axis=1))
+    gram, sums = np.eye(len(theta)), np.zeros(len(theta))
+    for t, rows in enumerate(X):
+        if not random[t]:
+            picks[t] = int((rows @ np.linalg.solve(gram, sums)).argmax())
+        x = rows[picks[t]]
+        gram += np.outer(x, x)
+        sums += x * (worth[t, picks[t]] + 0.1 * rng.normal())
+    return picks
+
+
+LINEAR = {
+    f"{kind}, {how}": (kind, how, 2000, 10, 10)
+    for kind in ("binary", "correlated", "skewed", "constant")
+    for how in ("softmax", "epsilon", "ridge")
+} | {
+    f"{name}, {how}": ("normal", how, *shape)
+    for name, shape in {"500 rounds": (500, 10, 10), "2 arms": (2000, 2, 10), "one feature": (2000, 10, 1)}.items()
+    for how in ("softmax", "epsilon", "ridge")
+}
+
+
+def slopes_of(observer: SuffixImitation, log: BanditLog) -> np.ndarray:
+    """Direction of the mean slope of the score over some rows."""
+    rows, step = log.dense[:: max(1, len(log.features) // 500)].astype(np.float64), 0.1
+    policy = observer.policy_
+    ways = step * np.eye(rows.shape[1])
+    found = [(policy.row_scores(rows + way) - policy.row_scores(rows - way)).mean() for way in ways]
+    return np.array(found) / max(float(np.linalg.norm(found)), 1e-300)
+
+
 def linear_logs(n_logs: int) -> None:
     """How often `auto` takes a score that is not linear where rewards are."""
     print("| learner | logs | linear taken |\n|---|--:|--:|")
@@ -80,6 +134,27 @@ def linear_logs(n_logs: int) -> None:
             for seed in range(n_logs)
         )
         print(f"| {type(learner).__name__} | {n_logs} | {taken['linear']} |", flush=True)
+
+
+def other_linear_logs(n_logs: int) -> None:
+    """The same with features and policies of other kinds, and the direction error of `auto` and of the linear fit."""
+    print("| offers, policy | logs | linear taken | direction error, linear | auto |\n|---|--:|--:|--:|--:|")
+    for name, (kind, how, n_rounds, n_arms, d) in LINEAR.items():
+        taken, errors = 0, []
+        for seed in range(n_logs):
+            rng = np.random.default_rng(seed)
+            theta = rng.normal(size=d)
+            theta /= np.linalg.norm(theta)
+            X = offers(kind, rng, n_rounds, n_arms, d)
+            theta = np.where(X.min(axis=(0, 1)) < X.max(axis=(0, 1)), theta, 0.0)
+            log = BanditLog.from_dense(X, picked(X, theta, how, rng))
+            with warnings.catch_warnings(action="ignore"):
+                auto, line = (SuffixImitation(score=one, covariance="model").fit(log) for one in ("auto", "linear"))
+            taken += auto.score_choice_.name == "linear"
+            goal = theta / np.linalg.norm(theta)
+            errors.append([np.linalg.norm(slopes_of(one, log) - goal) for one in (line, auto)])
+        line, auto = np.mean(errors, axis=0)
+        print(f"| {name} | {n_logs} | {taken} | {line:.4f} | {auto:.4f} |", flush=True)
 
 
 def bands(n_logs: int, n_rounds: int = 500) -> None:
@@ -139,7 +214,7 @@ def picture() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["functions", "linear", "bands", "speed", "picture"])
+    parser.add_argument("what", choices=["functions", "linear", "linear-kinds", "bands", "speed", "picture"])
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--logs", type=int)
     wanted = parser.parse_args()
@@ -147,6 +222,8 @@ def main() -> None:
         functions(long=wanted.long)
     elif wanted.what == "linear":
         linear_logs(wanted.logs or 40)
+    elif wanted.what == "linear-kinds":
+        other_linear_logs(wanted.logs or 20)
     elif wanted.what == "bands":
         bands(wanted.logs or 200)
     elif wanted.what == "picture":

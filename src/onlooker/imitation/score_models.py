@@ -8,7 +8,7 @@ has `fitted` instead. Those that take more than a few lines live in `scores/`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,15 @@ Flags = NDArray[np.bool_]
 """One flag per weight."""
 
 
+class Band(NamedTuple):
+    """What bands of curves are made of, where the weights have a penalty that was chosen for them."""
+
+    theta: Vector
+    """The weights less their bias."""
+    covariance: Matrix
+    """Of these."""
+
+
 class Basis(Protocol):
     """A score that is linear in its weights, made ready for a log."""
 
@@ -48,7 +57,7 @@ class Basis(Protocol):
     def basis(self, log: BanditLog) -> BanditLog:
         """The same rounds with the basis functions in the place of the features."""
 
-    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> Policy:
+    def policy(self, theta: Vector, log: Named, band: Band | None = None) -> Policy:
         """The policy that scores arms of logs like `log`, given the weights of the basis functions."""
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
@@ -92,7 +101,7 @@ class LinearBasis:
         """The log as it is."""
         return log
 
-    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> LinearPolicy:  # noqa: ARG002
+    def policy(self, theta: Vector, log: Named, band: Band | None = None) -> LinearPolicy:  # noqa: ARG002
         """A linear policy."""
         return LinearPolicy.of(theta, log)
 

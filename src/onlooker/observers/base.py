@@ -20,7 +20,7 @@ from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.base.warn import warn
-from onlooker.imitation.score_models import LINEAR, Basis
+from onlooker.imitation.score_models import LINEAR, Band, Basis
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.factored import Crossing
 from onlooker.logs.layouts import columns
@@ -228,7 +228,7 @@ class Observer(Pictured, InHtml):
         self.__dict__.update({name: value for name, value in vars(inner).items() if name.endswith("_")})
         self._inner, self._lost, self._fitted_rounds = (inner, basis), inner._lost, None
         spread: Matrix = getattr(inner, "covariance_")  # noqa: B009  only observers with intervals follow a basis
-        self.policy_ = basis.policy(inner.theta_, log, spread)
+        self.policy_ = basis.policy(inner.theta_, log, Band(inner.theta_, spread))
         return self
 
     def _propensities_in_basis(self, log: BanditLog, *, ahead: bool, **options: Any) -> Vector:

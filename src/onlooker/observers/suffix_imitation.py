@@ -30,6 +30,7 @@ from onlooker.imitation.objective import (
 )
 from onlooker.imitation.score_models import (
     LINEAR,
+    Band,
     Basis,
     FreeScore,
     Linear,
@@ -217,12 +218,13 @@ class SuffixImitation(Observer):
         objective, start, basis = self._prepared(score, log, sample_weight, scaled=scaled)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
-        fit, at, covariance = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
+        fit, at, covariance, band = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
         if isinstance(at, CurvedPoint) and covariance is not None:
             found = check_fit(objective, fit, at.hessian, basis.smooth)
             identified = found.identified & (_enough(objective) or basis.smooth is not None)
-            covariance[~identified, :] = np.nan
-            covariance[:, ~identified] = np.nan
+            for spread in (covariance, *(() if band is None else (band.covariance,))):
+                spread[~identified, :] = np.nan
+                spread[:, ~identified] = np.nan
             self.shrinkage_ = _shrinkage(objective, at, fit, basis.smooth)
         else:
             found = check_large_fit(objective, fit, objective.variances(at.theta))
@@ -230,7 +232,7 @@ class SuffixImitation(Observer):
             n_weights = objective.n_features
             covariance = np.full((n_weights,) * 2, np.nan) if n_weights <= MOST_WEIGHTS else None
 
-        self._report(np.where(found.constant, 0.0, at.theta), covariance, basis, log)
+        self._report(np.where(found.constant, 0.0, at.theta), covariance, basis, log, band)
         self.burn_in_ = start
         self.loss_ = at.loss
         self.n_iter_ = fit.n_iter
@@ -380,7 +382,14 @@ class SuffixImitation(Observer):
         self.null_log_likelihood_ = -float(counts @ np.log(rounds.n_arms))
         self._warn([], stacklevel=2)
 
-    def _report(self, theta: Vector, covariance: Matrix | None, basis: Basis, log: BanditLog | Parts) -> None:
+    def _report(
+        self,
+        theta: Vector,
+        covariance: Matrix | None,
+        basis: Basis,
+        log: BanditLog | Parts,
+        band: Band | None = None,
+    ) -> None:
         """Keep the policy, and what is shown of its weights."""
         self._theta, self._crossing = theta, getattr(log, "crossing", None)
         rows = log.features if isinstance(log, BanditLog) else None
@@ -388,7 +397,7 @@ class SuffixImitation(Observer):
         if isinstance(rows, np.ndarray):
             squares = np.einsum("ij,ij->j", rows, rows) / max(1, len(rows))
             self._seen = (rows.min(axis=0), rows.mean(axis=0), rows.max(axis=0), squares)
-        self.policy_ = basis.policy(theta, log, covariance)
+        self.policy_ = basis.policy(theta, log, band)
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None
         )
@@ -445,22 +454,24 @@ class SuffixImitation(Observer):
         dense = isinstance(objective, SoftmaxObjective) and not isinstance(objective.log.features, Layout)
         return dense or (objective.n_features <= MOST_WEIGHTS and _enough(objective))
 
-    def _estimate(self, objective: Objective, basis: Basis, *, model: bool) -> tuple[Fit, Point, Matrix | None]:
-        """The minimum, the curvature there, and the covariance that follows from it; None for too many weights."""
+    def _estimate(
+        self, objective: Objective, basis: Basis, *, model: bool
+    ) -> tuple[Fit, Point, Matrix | None, Band | None]:
+        """The minimum, the curvature there, the covariance that follows, None for too many weights; bands of curves."""
         if basis.smooth is not None:
             return smooth_estimate(objective, basis, None if model else window_width(objective, self.lags))
         if objective.many and not self._has_covariance(objective):
             fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
             fit = replace(fit, at=objective.judged(fit.theta))
-            return fit, fit.at, None
+            return fit, fit.at, None, None
         if model:
             fit, curved = minimise_and_look(objective, objective.evaluate)
-            return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit))
+            return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit)), None
         width = window_width(objective, self.lags)
         fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
         metric = _metric(objective, scattered, fit)
         covariance = sandwich_covariance(objective, scattered, width, metric)
-        return fit, scattered, with_leverage(objective, scattered, covariance, metric)
+        return fit, scattered, with_leverage(objective, scattered, covariance, metric), None
 
 
 def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:

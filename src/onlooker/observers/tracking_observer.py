@@ -80,7 +80,8 @@ class TrackingObserver(Observer):
     score
         How features become an arm's score: `Linear()`, or one that is linear in a basis, `Additive()` or `Products()`,
         the name of one, or `"auto"`. The basis is chosen on the second half of the log, and its weights are followed:
-        `path_`, `covariance_` and `summary()` are of these. Kept as `score_model`, since `score` is a method.
+        `path_`, `covariance_` and `summary()` are of these. `propensities` one step ahead choose it from the rounds
+        before. Kept as `score_model`, since `score` is a method.
 
     Attributes
     ----------

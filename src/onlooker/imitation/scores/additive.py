@@ -12,7 +12,7 @@ from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.bounded import Flags
-from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS
+from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Band
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.evidence import variances
 from onlooker.imitation.scores.splines import Spline, spline_of
@@ -236,7 +236,7 @@ class AdditiveBasis:
             values = np.hstack([scale * part.columns(log.dense) for part, scale in pairs])
         return log.with_features(values, names if len(set(names)) == len(names) else None)
 
-    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> AdditivePolicy:
+    def policy(self, theta: Vector, log: Named, band: Band | None = None) -> AdditivePolicy:
         """The policy with these weights of the columns."""
         n_features = 1 + max(j for part in self.parts for j in part.features)
         weights, terms = np.zeros(n_features), []
@@ -247,11 +247,12 @@ class AdditiveBasis:
                 weights[features[0]] = (self.parts[mine[0]].sign or 1) * theta[places[0]]
                 continue
             turned = np.hstack([self.parts[i].coefficients * self.scales[i] for i in mine])
-            spread = np.zeros((0, 0))
-            if covariance is not None:
-                spread = turned @ covariance[np.ix_(places, places)] @ turned.T
+            spread, middle = np.zeros((0, 0)), np.zeros(0)
+            if band is not None:
+                spread = turned @ band.covariance[np.ix_(places, places)] @ turned.T
+                middle = turned @ band.theta[places]
             part = self.parts[mine[0]]
-            terms.append(Term(features, part.splines, turned @ theta[places], spread, self.means[mine[0]]))
+            terms.append(Term(features, part.splines, turned @ theta[places], spread, self.means[mine[0]], middle))
         return AdditivePolicy(weights, log.feature_names, log.categories, terms)
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:

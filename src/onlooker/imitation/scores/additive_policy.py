@@ -63,6 +63,7 @@ class AdditivePolicy(Scoring):
     def effect(self, name: str, x: ArrayLike | None = None, *, level: float = 0.95) -> Effect:
         """What a feature adds to the score, less its mean over the rows that were fitted, with a pointwise band.
 
+        The middle of the band is the curve less its bias, so it may be nearer to one end than to the other.
         At `x`, or at 101 points of the range that was fitted. Beyond that range curves continue as straight lines. Of a
         feature without curve it is a straight line from 0 to 1, without band: see `SuffixImitation.summary`.
         """
@@ -72,15 +73,8 @@ class AdditivePolicy(Scoring):
         if curve is None:
             return LinearPolicy(self.theta, self.feature_names).effect(name, x, level=level)
         points = grid(curve.splines[0].knots) if x is None else as_curve(x)
-        values, errors = curve.effect([points])
-        return Effect(
-            name=name,
-            x=points,
-            effect=values,
-            low=values - reach * errors,
-            high=values + reach * errors,
-            level=level,
-        )
+        values, low, high = curve.effect([points], reach)
+        return Effect(name=name, x=points, effect=values, low=low, high=high, level=level)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AdditivePolicy, (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -50,9 +50,13 @@ FREE_ROUNDS = 3_000
 FIT_TOLERANCE = 1e-5
 """Newton decrement that is enough to compare models."""
 
-WEAKER = (1.0, 0.1, 0.01)
-"""Shares of the penalty that a comparison tries: of picks that hardly vary it shrinks linear weights, and other models
-would be taken for predicting more sharply, not for another shape."""
+SHARPNESS, RANDOM = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0), (0.0, 0.01, 0.03, 0.1, 0.2, 0.4)
+"""What scores may be multiplied by, and shares of random picks: each model is judged with those that suit it best.
+
+A learner that picks its best arm but for some random picks is no softmax of its scores, and the penalty shrinks the
+weights of picks that hardly vary. Curves and products would be taken for coming nearer to how it picks, not to what it
+values.
+"""
 
 SCORE_SHARE = 1e-3
 """Part of a score's variance within rounds that is not linear, from which on it counts as something of its own."""
@@ -65,7 +69,7 @@ class ScoreChoice:
     models: tuple[AnyScore, ...]
     """Simplest first."""
     losses: Vector
-    """Mean loss on the held-out rounds, one a model."""
+    """Mean loss on the held-out rounds, one a model, with the sharpness and the random picks that suit it best."""
     errors: Vector
     """Standard error of each loss less the smallest."""
     chosen: int
@@ -135,9 +139,9 @@ def choose_score(
     """Fit every model to three quarters of the log's second half, and compare their losses on the rest.
 
     Whole blocks of rounds are held out, since neighbouring rounds are alike. The second half is used because that is
-    what should be imitated: by then a learner has mostly made up its mind. All models are compared at the penalty on
-    the features' weights, `l2` or less, at which the linear one predicts best. With `weights`, one a round, each round
-    counts as often as its weight says.
+    what should be imitated: by then a learner has mostly made up its mind. How sharply a model picks by its scores,
+    and how often at random, is what suits it best there. With `weights`, one a round, each round counts as often as its
+    weight says.
 
     Examples
     --------
@@ -158,15 +162,13 @@ def choose_score(
     shares = counts[held] / np.bincount(blocks, counts[held])[blocks]
     fitted = None if weights is None else counts[~held]
 
-    def block_losses(model: AnyScore, penalty: float) -> Vector:
+    def block_losses(model: AnyScore) -> Vector:
         """Mean loss of every held-out block under a model fitted to the other rounds."""
-        policy = fitted_policy(model, kept, l2=penalty, seed=seed, weights=fitted)
-        return np.bincount(blocks, shares * pick_likelihood(policy.scores(judged), judged).losses).astype(np.float64)
+        scores = fitted_policy(model, kept, l2=l2, seed=seed, weights=fitted).scores(judged)
+        losses = [np.bincount(blocks, shares * one).astype(np.float64) for one in _judged_losses(scores, judged)]
+        return min(losses, key=lambda one: float(one.mean()))
 
-    weaker = [share * l2 for share in WEAKER] if LINEAR in tried and l2 > 0 else [l2]
-    lines = [block_losses(LINEAR, one) for one in weaker]
-    least = int(np.argmin([one.mean() for one in lines]))
-    losses = np.array([lines[least] if model == LINEAR else block_losses(model, weaker[least]) for model in tried])
+    losses = np.array([block_losses(model) for model in tried])
     best = int(losses.mean(axis=1).argmin())
     worse = losses - losses[best]
     errors = worse.std(axis=1, ddof=1) / np.sqrt(losses.shape[1])
@@ -180,6 +182,14 @@ def _late(log: BanditLog, weights: Vector | None) -> tuple[BanditLog, Vector]:
     before, total = np.cumsum(counts) - counts, float(counts.sum())
     late = (before >= max(total // 2, total - MOST_ROUNDS)) & (log.n_arms > 1) & (counts > 0)
     return log[np.flatnonzero(late)], counts[late]
+
+
+def _judged_losses(scores: Vector, log: BanditLog) -> Iterator[Vector]:
+    """Loss of every pick, for all ways to pick by the scores."""
+    for sharpness in SHARPNESS:
+        picked = np.exp(-pick_likelihood(sharpness * scores, log).losses)
+        for random in RANDOM:
+            yield -np.log(np.maximum((1 - random) * picked + random / log.n_arms, 1e-300))
 
 
 def fitted_policy(

@@ -14,7 +14,7 @@ from onlooker.base.checks import counted
 from onlooker.base.documents import numbers
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Flags
+from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Band, Flags
 from onlooker.imitation.scores.evidence import variances
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog, feature_labels
@@ -84,7 +84,7 @@ class ProductsBasis:
         np.multiply(scaled[:, first], self.scale * scaled[:, second], out=values[:, d:])
         return log.with_features(values, self._names(log))
 
-    def policy(self, theta: Vector, log: Named, covariance: Matrix | None = None) -> ProductsPolicy:  # noqa: ARG002
+    def policy(self, theta: Vector, log: Named, band: Band | None = None) -> ProductsPolicy:  # noqa: ARG002
         """A policy on the features and their products."""
         return ProductsPolicy(self._turn() @ theta, log.feature_names, log.categories, self.means)
 

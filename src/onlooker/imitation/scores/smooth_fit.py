@@ -4,6 +4,11 @@ The penalty of a curve says how smooth the curve is taken to be. Its weights the
 picks, as all weights are, and by what the penalty hides. The covariance `A^-1 (M + P) A^-1` has both, with `A` the
 Hessian, `M` the scatter of the rounds' gradients and `P` the curvature of the penalty. With `M` as the model has it,
 this is the Bayesian covariance `A^-1`, whose bands cover at their level on average over the curve (Nychka, 1988).
+
+On average over smooth curves, that is. A curve with a corner is bent less by the penalty elsewhere and more there. So
+the middle of a band is the curve less its bias as the fit itself has it, `A^-1 P theta` (Tukey's twicing). The band has
+the variance of that middle, which is larger, and what the penalty hides, as if nothing had been corrected: the penalty
+is itself estimated.
 """
 
 from __future__ import annotations
@@ -21,11 +26,11 @@ from onlooker.imitation.objective import (
     model_covariance,
     sandwich_covariance,
 )
-from onlooker.imitation.score_models import Basis
+from onlooker.imitation.score_models import Band, Basis
 
 
-def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tuple[Fit, CurvedPoint, Matrix]:
-    """The minimum, the curvature there, and the covariance of the weights.
+def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tuple[Fit, CurvedPoint, Matrix, Band]:
+    """The minimum, the curvature there, the covariance of the weights, and what bands of curves are made of.
 
     `width` is that of the sandwich's windows; None takes the model's covariance. Weights that their bound holds at 0
     have no variance.
@@ -48,5 +53,8 @@ def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tu
     else:
         covariance = model_covariance(objective, at, metric)
     assert basis.smooth is not None
-    hidden = metric[:, basis.smooth]
-    return fit, at, covariance + objective.l2 / objective.total * (hidden @ hidden.T)
+    bent = metric[:, basis.smooth]
+    hidden = objective.l2 / objective.total * (bent @ bent.T)
+    turn = np.eye(len(metric))
+    turn[:, basis.smooth] += objective.l2 * bent
+    return fit, at, covariance + hidden, Band(turn @ at.theta, turn @ covariance @ turn.T + hidden)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -32,9 +32,11 @@ class Term:
     coefficients: Vector
     """Of the B-splines, or of their products with the last feature's changing fastest."""
     covariance: Matrix
-    """Of the coefficients; empty where it is not known."""
+    """Of the middle of the band; empty where it is not known."""
     means: Vector
     """Mean of each of those columns over the rows that were fitted: effects are differences to it."""
+    middle: Vector = field(default_factory=lambda: np.zeros(0))
+    """Coefficients of the middle of the band: those above less their bias. Empty where they are the same."""
 
     def __post_init__(self) -> None:
         size = int(np.prod([one.n_columns for one in self.splines]))
@@ -44,6 +46,8 @@ class Term:
             raise InputError(f"a term with {size} B-splines needs as many coefficients and means")
         if self.covariance.shape not in {(0, 0), (size, size)}:
             raise InputError(f"the covariance of a term with {size} coefficients must have as many rows and columns")
+        if self.middle.shape not in {(0,), (size,)}:
+            raise InputError(f"the band of a term with {size} coefficients must have as many in its middle")
         if not np.isfinite(self.coefficients).all() or not np.isfinite(self.means).all():
             raise InputError("the coefficients of a term must be finite")
 
@@ -62,14 +66,19 @@ class Term:
         grid = self.coefficients.reshape(first.shape[1], second.shape[1])
         return np.asarray(np.einsum("ij,ij->i", first @ grid, second))
 
-    def effect(self, values: Sequence[Vector]) -> tuple[Vector, Vector]:
-        """The same less its mean over the rows that were fitted, and its standard error (NaN where not known)."""
+    def effect(self, values: Sequence[Vector], reach: float = 1.0) -> tuple[Vector, Vector, Vector]:
+        """The same less its mean over the rows that were fitted, and its band: NaN where it is not known.
+
+        The band reaches so many standard errors from its middle; the curve itself is always in it.
+        """
         centred = self.columns(values) - self.means
         errors = np.full(len(centred), np.nan)
         if self.covariance.size:
             with np.errstate(invalid="ignore"):
                 errors = np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ self.covariance, centred), 0.0))
-        return np.asarray(centred @ self.coefficients), errors
+        found = np.asarray(centred @ self.coefficients)
+        middle = centred @ self.middle if len(self.middle) else found
+        return found, np.minimum(found, middle - reach * errors), np.maximum(found, middle + reach * errors)
 
     def document(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -82,6 +91,7 @@ class Term:
             "coefficients": self.coefficients.tolist(),
             "covariance": covariance or None,
             "means": self.means.tolist(),
+            "middle": self.middle.tolist() if len(self.middle) else None,
         }
 
     @classmethod
@@ -104,7 +114,9 @@ class Term:
         covariance, known = np.zeros((0, 0)), document.get("covariance")
         if known is not None:
             covariance = table(known, "covariance")
-        return cls(tuple(places), splines, coefficients, covariance, numbers(document.get("means"), "means"))
+        middle, means = document.get("middle"), numbers(document.get("means"), "means")
+        known = np.zeros(0) if middle is None else numbers(middle, "middle")
+        return cls(tuple(places), splines, coefficients, covariance, means, known)
 
 
 def _reach(ends: Any) -> tuple[float, float]:
