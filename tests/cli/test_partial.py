@@ -121,3 +121,47 @@ def test_lost_rounds_are_counted(run, gappy, tmp_path):
         "--gaps times needs a time of each round"
         in run("track", gappy, "--missing", "leave-out", "--gaps", "times").err
     )
+
+
+@pytest.fixture(scope="module")
+def by_user(table, tmp_path_factory):
+    """Two users, whose rounds are numbered together."""
+    user = np.where(np.asarray(table["round"]) % 2, "a", "b")
+    path = tmp_path_factory.mktemp("users") / "log.csv"
+    pa.csv.write_csv(table.append_column("user", pa.array(user)).slice(0, 120 * K), path)
+    return path
+
+
+FEATURES = ("--feature", "price", "--feature", "speed")
+
+
+@pytest.mark.parametrize("command", ["fit", "diagnose", "track"])
+def test_groups_are_counted_together(run, by_user, command):
+    ran = run(command, by_user, *OPTIONS, *FEATURES, "--by", "user")
+    assert ran.code == 0, ran.err
+    assert "picks known to a set in 120 of 120 rounds" in ran.out
+
+
+def test_a_comparison_leaves_out_who_needs_picks_and_says_so(run, by_user):
+    ran = run("compare", by_user, *OPTIONS, *FEATURES)
+    assert ran.code == 0, ran.err
+    assert "left out, since they need every pick and offer: ibcb, ibcb-logit, blocks, change-point, ranked" in ran.out
+    named = run("compare", by_user, *OPTIONS, *FEATURES, "--observer", "ibcb")
+    assert named.code == 2
+    assert "only a set of arms is known" in named.err
+
+
+def test_gaps_of_groups_need_ids_of_their_own(run, gappy, tmp_path):
+    read = pa.csv.read_csv(gappy)
+    rounds = np.asarray(read["round"])
+    shared, own = tmp_path / "shared.csv", tmp_path / "own.csv"
+    user = pa.array(np.where(rounds % 2, "a", "b"))
+    pa.csv.write_csv(read.append_column("user", user), shared)
+    pa.csv.write_csv(read.append_column("user", user).set_column(0, "round", pa.array(rounds // 2)), own)
+    options = ("--missing", "leave-out", "--gaps", "ids", "--by", "user", *FEATURES)
+    ran = run("track", shared, *options)
+    assert ran.code == 2
+    assert "no two groups by user share a round id" in ran.err
+    ran = run("track", own, *options)
+    assert ran.code == 0, ran.err
+    assert "gaps by ids: 83 rounds of 248 were lost" in ran.out

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from onlooker import BanditLog, InputError, SuffixImitation
 
@@ -22,21 +24,24 @@ def _simulated(seed: int, n: int = 1500, k: int = 5) -> tuple[BanditLog, np.ndar
 
 
 def _brute_sandwich(log: BanditLog, weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """H^-1 (sum of w^2 g g') H^-1, round by round, with the usual factor for few rounds."""
-    hessian, meat = np.zeros((3, 3)), np.zeros((3, 3))
+    """H^-1 (sum of w^2 g g') H^-1, round by round, each gradient at the theta of the other rounds; Student's width."""
+    hessians, gradients = [], []
     for t in range(log.n_rounds):
         rows = log.arms(t)
         p = np.exp(rows @ theta)
         p /= p.sum()
-        g = p @ rows - rows[log.chosen[t]]
-        hessian += weights[t] * ((rows.T * p) @ rows - np.outer(p @ rows, p @ rows))
-        meat += weights[t] ** 2 * np.outer(g, g)
-    bread = np.linalg.inv(hessian)
-    return bread @ meat @ bread * log.n_rounds / (log.n_rounds - 3)
+        gradients.append(weights[t] * (p @ rows - rows[log.chosen[t]]))
+        hessians.append(weights[t] * ((rows.T * p) @ rows - np.outer(p @ rows, p @ rows)))
+    bread = np.linalg.inv(np.sum(hessians, axis=0))
+    without = [np.linalg.solve(np.eye(3) - h @ bread, g) for h, g in zip(hessians, gradients, strict=True)]
+    sizes = np.array([g @ bread @ g for g in without])
+    wider = (student.ppf(0.975, 2 * sizes.sum() ** 2 / (sizes**2).sum()) / norm.ppf(0.975)) ** 2
+    return wider * bread @ np.einsum("ti,tj->ij", without, without) @ bread
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_sandwich_is_that_of_the_definition(sparse: bool) -> None:
+def test_sandwich_is_that_of_the_definition(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onlooker.imitation.leverage.CLOSELY", 0.0)
     log, kept = _simulated(0)
     given = log.with_features(csr_array(log.features)) if sparse else log
     observer = SuffixImitation(burn_in="naive", l2=0.0, lags=0).fit(given, round_probability=kept)

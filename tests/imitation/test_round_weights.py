@@ -126,9 +126,10 @@ def test_large_weights_cost_no_more_than_small_ones():
     log, rng = ragged_log(4, 400)
     weights = rng.integers(1, 4, 400)
     observers = [SuffixImitation(burn_in="auto", lags=0) for _ in range(2)]
-    few, many = observers[0].fit(log, sample_weight=weights), observers[1].fit(log, sample_weight=10**6 * weights)
+    # Of a million rounds none has leverage, as of a thousand million.
+    few, many = (one.fit(log, sample_weight=n * weights) for one, n in zip(observers, (10**3, 10**6), strict=True))
     np.testing.assert_allclose(many.theta_, few.theta_, rtol=1e-4)
-    np.testing.assert_allclose(many.covariance_ * 10**6, few.covariance_, rtol=0.02)
+    np.testing.assert_allclose(many.covariance_ * 10**3, few.covariance_, rtol=1e-3)
 
 
 def test_parts_of_rounds_need_the_model():

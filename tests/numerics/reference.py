@@ -7,6 +7,8 @@ from `RandomState`, whose streams NumPy has promised never to change.
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from onlooker.logs.log import BanditLog
 
@@ -94,15 +96,24 @@ def model_errors(log: BanditLog, theta: Array, l2: float) -> Array:
 
 
 def newey_west_errors(log: BanditLog, theta: Array, l2: float) -> Array:
-    """Standard errors by Newey and West, with their rule for the lags and the usual factor for few rounds."""
+    """Standard errors by Newey and West, with their rule for the lags, without leverage and as wide as Student's.
+
+    A round's own products take its gradient at the theta of all other rounds, after one step of Newton's; the degrees
+    of freedom are Satterthwaite's.
+    """
     n, d = log.n_rounds, log.n_features
     at = np.asarray(theta, dtype=np.longdouble)
-    g = np.array([round_derivatives(log, t, at)[1] for t in range(n)], dtype=np.float64)
+    rounds = [round_derivatives(log, t, at) for t in range(n)]
+    g = np.array([slope for _, slope, _ in rounds], dtype=np.float64)
     g -= g.mean(axis=0)
+    bread = np.linalg.inv(n * derivatives(log, theta, l2)[2].astype(np.float64))
+    hessians = [curvature.astype(np.float64) for _, _, curvature in rounds]
+    without = np.array([np.linalg.solve(np.eye(d) - h @ bread, one) for h, one in zip(hessians, g, strict=True)])
     lags = int(4 * (n / 100) ** (2 / 9))
-    meat = g.T @ g
+    meat = without.T @ without
     for lag in range(1, lags + 1):
         product = g[lag:].T @ g[:-lag]
         meat += (1 - lag / (lags + 1)) * (product + product.T)
-    bread = np.linalg.inv(n * derivatives(log, theta, l2)[2].astype(np.float64))
-    return np.sqrt(np.diag(bread @ meat @ bread) * n / (n - d))
+    sizes = np.einsum("ti,ij,tj->t", without, bread, without)
+    freedom = 2 * sizes.sum() ** 2 / (sizes**2).sum()
+    return np.sqrt(np.diag(bread @ meat @ bread)) * student.ppf(0.975, freedom) / norm.ppf(0.975)

@@ -70,7 +70,9 @@ def test_the_rule_is_the_one_of_the_reference():
 
 
 @pytest.mark.parametrize("row", answers("intervals"), ids=described)
-def test_intervals(row):
+def test_intervals(row, monkeypatch):
+    # All rounds are solved for; with a leverage below 5% the first term of a series would do.
+    monkeypatch.setattr("onlooker.imitation.leverage.CLOSELY", 0.0)
     observer = fitted(row, burn_in="naive", covariance=row["covariance"])
     # Arms with next to no probability are left out of the curvature: a millionth of a round at most.
     np.testing.assert_allclose(np.sqrt(np.diag(observer.covariance_)), row["standard_errors"], rtol=5e-6)

@@ -6,6 +6,8 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from onlooker import (
     BanditLog,
@@ -54,7 +56,9 @@ def test_rubins_rules_are_those_of_the_book():
     estimates, covariances = list(rng.normal(size=(5, 2))), [np.eye(2) * v for v in (1, 2, 3, 4, 5)]
     mean, covariance = rubin(estimates, covariances)
     np.testing.assert_allclose(mean, np.mean(estimates, axis=0))
-    np.testing.assert_allclose(covariance, 3 * np.eye(2) + 1.2 * np.cov(np.array(estimates).T))
+    # Five draws leave four degrees of freedom: Student's quantile in the place of the normal one.
+    wider = (student.ppf(0.975, 4) / norm.ppf(0.975)) ** 2
+    np.testing.assert_allclose(covariance, 3 * np.eye(2) + 1.2 * wider * np.cov(np.array(estimates).T))
 
 
 @pytest.mark.parametrize("kind", [DynamicImitation, TrackingObserver])
@@ -119,3 +123,26 @@ def test_offers_that_were_sampled_unevenly_are_refused(simulation):
     for needed in (DynamicImitation().fit, TrackingObserver().fit, diagnose):
         with pytest.raises(InputError, match="drawn evenly"):
             needed(uneven)
+
+
+@pytest.mark.parametrize("use", [DynamicImitation().fit, TrackingObserver().fit, propensities])
+def test_sets_of_all_arms_say_nothing(use):
+    log = BanditLog(np.random.default_rng(0).normal(size=(400, 2)), np.arange(101) * 4, None, possible=np.ones(400))
+    with pytest.raises(InputError, match="every offered arm may have been the pick in all rounds"):
+        use(log)
+
+
+def test_rounds_that_say_nothing_are_no_evidence_in_a_diagnosis():
+    """Half of the rounds could have been any arm: what is left is judged, in its place."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 4, 2))
+    chosen = (X @ [1.0, -1.0] + rng.gumbel(size=(600, 4))).argmax(axis=1)
+    marks = np.arange(4) == chosen[:, None]
+    marks[:300] = True
+    known = diagnose(BanditLog(X.reshape(-1, 2), np.arange(601) * 4, None, possible=marks.ravel()))
+    assert any("in 300 rounds every offered arm may have been the pick" in note for note in known.notes)
+    assert not any("a single arm" in note for note in known.notes)
+    assert known.bins[0].start == 0
+    assert known.bins[0].stop > 300
+    nothing = diagnose(BanditLog(X.reshape(-1, 2), np.arange(601) * 4, None, possible=np.ones(2400)))
+    assert nothing.verdict == "not enough evidence"

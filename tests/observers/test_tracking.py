@@ -168,7 +168,7 @@ def test_uniform_picks_have_no_preference():
         observer = TrackingObserver().fit(log)
     assert observer.exploration_ is None
     assert not observer.fits_
-    assert observer.summary().words[0] == "No preference was found: the first 1000 picks look uniform."
+    assert observer.summary().words[0] == "No preference was found: the picks of the first 1000 rounds look uniform."
     np.testing.assert_allclose(observer.predict_proba(log), 0.1, atol=0.05)
 
 

@@ -82,14 +82,18 @@ def compare(
     methods = _methods(names, everything=everything)
     check_target("--out", out, TABLES, log=log)
     check_target("--chart", chart, CHARTS, log=log)
-    observers = {method.title: method.make() for method in methods}
     if log is not None:
         _check_unused("learner", "settings", "n_rounds", "seed", "n_features", "n_arms", "noise")
         opened = open_log(log, columns)
         rounds, assumed = opened.log, opened.assumed
+        if not names:
+            unable = ", ".join(method.name for method in methods if not method.takes(rounds))
+            assumed = [*assumed, f"left out, since they need every pick and offer: {unable}"] if unable else assumed
+            methods = tuple(method for method in methods if method.takes(rounds))
         what = f"{log}: {rounds!r}"
         check_room(rounds, FITTING)
         with progress_bar("observing") as progress:
+            observers = {method.title: method.make() for method in methods}
             found = comparison.compare(rounds, observers, memory=True, ahead=_quick(methods), progress=progress)
     else:
         player = options.make_learner(learner, settings)
@@ -101,7 +105,7 @@ def compare(
             player,
             n_rounds,
             seed,
-            observers=observers,
+            observers={method.title: method.make() for method in methods},
             memory=True,
             ahead=_quick(methods),
             watch=progress_bar,

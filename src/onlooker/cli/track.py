@@ -117,7 +117,7 @@ def track(
                 observer.partial_fit(rounds, repeated=repeated, progress=progress)
             else:
                 observer.fit(rounds, gaps=gaps, progress=progress)
-                assumed.append(_lost(observer, gaps))
+                assumed.append(_lost(gaps, observer.n_lost_, observer.n_rounds_))
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
         summary = observer.summary(level)
@@ -162,10 +162,15 @@ def _track_groups(
 ) -> None:
     """Follow every learner by itself; one table of what was found."""
     opened = open_logs(log, by, columns)
+    if gaps == "ids":
+        _check_own_ids(opened.log, by)
     tried = groups.for_each("following", partial(_followed, observer, level, gaps), opened.log, workers)
     found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
     failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
     groups.check_some(log, by, found, failed)
+    if gaps is not None:
+        of = sum(one.n_rounds for one in found.values())
+        opened.assumed.append(_lost(gaps, of - sum(opened.log[name].n_rounds for name in found), of))
     if out is not None:
         kept = ("name", "estimate", "standard_error", "low", "high")
         rows = [
@@ -196,12 +201,22 @@ def _track_groups(
         say(f"table of all groups written to {out}")
 
 
-def _lost(observer: TrackingObserver, gaps: str) -> str:
+def _lost(gaps: str, n_lost: int, n_rounds: int) -> str:
     """How many rounds were lost, in words."""
     return (
-        f"gaps by {gaps}: {counted(observer.n_lost_, 'round')} of {observer.n_rounds_:,} were lost, and the learner is "
+        f"gaps by {gaps}: {counted(n_lost, 'round')} of {n_rounds:,} were lost, and the learner is "
         "taken to have learned there from picks like those nearby"
     )
+
+
+def _check_own_ids(logs: dict[str, BanditLog], by: str) -> None:
+    """Refuse round ids that no two groups share: they count the rounds of all groups, not those that one lost."""
+    ids = [set(log.round_ids.tolist()) for log in logs.values() if log.round_ids is not None]
+    if len(ids) > 1 and len(set().union(*ids)) == sum(map(len, ids)):
+        raise InputError(
+            f"--gaps ids: no two groups by {by} share a round id, so ids count the rounds of all groups, and a group's "
+            "own gaps are not known. Number the rounds of every group by themselves"
+        )
 
 
 def _followed(observer: TrackingObserver, level: float, gaps: str | None, log: BanditLog) -> TrackingSummary:

@@ -180,6 +180,8 @@ def propensities(
     """
     if not as_log(log, "propensities").n_rounds:
         raise InputError("the log has no rounds: there is nothing to say of them")
+    if log.n_sets and not log.informative.any():
+        raise InputError("every offered arm may have been the pick in all rounds: there is nothing to say of them")
     if isinstance(observer, Observer):
         return _of_one(log, observer)
     if observer != "auto":

@@ -72,9 +72,9 @@ class Opened(Generic[Held]):
         beside: dict[Path, str],
     ) -> Opened[Held]:
         """Say what was assumed about a log while what it is read from is at hand; `beside` are further files."""
-        first = next(iter(log.values())) if isinstance(log, dict) else log
+        logs = list(log.values()) if isinstance(log, dict) else [log]
         files = {path: place.called(path) for one in place.paths for path in _behind(found, one)}
-        what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, first)
+        what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, logs)
         return cls(log, found, [what, *_order(place), *more], files | beside)
 
 
@@ -271,8 +271,9 @@ def _behind(found: Format, path: Path) -> list[Path]:
     return [path, path.parent / ITEMS] if found.folder else [path]
 
 
-def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog | LogScan) -> list[str]:
-    """What a log was taken to be: its format, its columns, its features and its categories."""
+def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[BanditLog | LogScan]) -> list[str]:
+    """What a log, or several of the same file, was taken to be: format, columns, features and categories."""
+    log = logs[0]
     if found.columns is not None and Columns(**options).per_round:
         return assumed_rounds(found, file, Columns(**options), log)
     defaults = {name: default for name, default in found.takes.items() if name in {"round", "chosen"}}
@@ -293,8 +294,8 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
         lines.append(f"slates by {given['slate']!r}: {SLATES}")
     elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
         lines.append(f"slates: {SLATES}")
-    if log.partial if isinstance(log, BanditLog) else any(map(given.get, _IN_PART)):
-        lines += known_in_part(log)
+    if any(one.partial for one in logs if isinstance(one, BanditLog)) or any(map(given.get, _IN_PART)):
+        lines += known_in_part(*logs)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []
     used = {*given.get("categories", ()), *map(given.get, [*meanings, "slate", "picked_group", "offer_probability"])}

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.base.numerics import inverse, student_factor
 from onlooker.base.types import Matrix, Vector
@@ -103,13 +104,10 @@ def lifted_gradients(
         pulls = scale[:, None] * _pulled(rows, chances, part, gradients @ metric)
         without = gradients + pulls
         sizes = [np.einsum("ij,ij->i", each @ metric, each) for each in (pulls, gradients)]
-        for t in np.flatnonzero(sizes[0] > CLOSELY**2 * sizes[1]).tolist():
+        strong = np.flatnonzero(sizes[0] > CLOSELY**2 * sizes[1])
+        if len(strong):
             root = _root(metric) if root is None else root
-            own = slice(part.offsets[t], part.offsets[t + 1])
-            hessian = _covariance(rows[own], chances.predicted[own])
-            if part.possible is not None:
-                hessian -= _covariance(rows[own], chances.expected[own])
-            without[t] = _solved(scale[t] * hessian, root, gradients[t])
+            without[strong] = _solved(part[strong], scale[strong], theta, root, gradients[strong])
         repeats = np.ones(len(counts)) if scaled else counts
         scatter = (repeats[:, None] * without).T @ without - (repeats[:, None] * gradients).T @ gradients
         squared = np.einsum("ij,ij->i", without @ metric, without)
@@ -145,19 +143,31 @@ def _centred(values: Vector, shares: Vector, log: BanditLog) -> Vector:
     return np.asarray(shares * (values - np.repeat(mean, log.n_arms)))
 
 
-def _covariance(rows: Matrix, shares: Vector) -> Matrix:
-    centred = rows - shares @ rows
-    return np.asarray((shares[:, None] * centred).T @ centred)
-
-
 def _root(metric: Matrix) -> Matrix:
     """`R` with `R R' = M`, where some directions may be flat."""
     values, vectors = np.linalg.eigh(metric)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _solved(hessian: Matrix, root: Matrix, gradient: Vector) -> Vector:
-    """`(I - H M)^-1 g`, with leverages of at most `MOST`: `g + H R (I - R' H R)^-1 R' g`."""
-    values, vectors = np.linalg.eigh(root.T @ hessian @ root)
-    turned = vectors.T @ (root.T @ gradient) / (1 - np.minimum(values, MOST))
-    return np.asarray(gradient + hessian @ (root @ (vectors @ turned)))
+def _solved(log: BanditLog, scale: Vector, theta: Vector, root: Matrix, gradients: Matrix) -> Matrix:
+    """`(I - H M)^-1 g` of every round, with leverages of at most `MOST`: `g + H R (I - R' H R)^-1 R' g`."""
+    found = gradients.copy()
+    for start, stop in ragged.blocks(log.offsets, log.n_features**2, VALUES):
+        some, part = slice(start, stop), log[start:stop]
+        rows = _dense(part)
+        chances = revealed(rows @ theta, part)
+        hessians = _covariances(rows, chances.predicted, part)
+        if part.possible is not None:
+            hessians -= _covariances(rows, chances.expected, part)
+        turned = (scale[some, None, None] * hessians) @ root
+        values, vectors = np.linalg.eigh(root.T @ turned)
+        steps = np.einsum("tji,tj->ti", vectors, gradients[some] @ root) / (1 - np.minimum(values, MOST))
+        found[some] += np.einsum("tij,tjk,tk->ti", turned, vectors, steps, optimize=True)
+    return found
+
+
+def _covariances(rows: Matrix, shares: Vector, log: BanditLog) -> NDArray[np.float64]:
+    """Of every round's rows under the shares, shape (N, d, d)."""
+    starts = log.offsets[:-1]
+    centred = rows - np.repeat(np.add.reduceat(shares[:, None] * rows, starts, axis=0), log.n_arms, axis=0)
+    return np.asarray(np.add.reduceat((shares[:, None] * centred)[:, :, None] * centred[:, None, :], starts, axis=0))

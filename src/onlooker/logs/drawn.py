@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onlooker.base.types import Index, Vector
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
+from onlooker.logs.partial import Marks
 
 
 def draw_picks(log: BanditLog, probabilities: Vector, rng: np.random.Generator) -> Index:
@@ -43,4 +45,30 @@ def with_picks(log: BanditLog, chosen: Index) -> BanditLog:
         times=log.times,
         categories=log.categories,
         offer_probability=log.offer_probability,
+    )
+
+
+def picks_alone(log: BanditLog, rounds: Marks) -> BanditLog:
+    """The log with nothing but the pick on offer in some of its rounds, which then say nothing about preferences.
+
+    Examples
+    --------
+    >>> log = BanditLog(np.eye(4), [0, 2, 4], [1, 0])
+    >>> picks_alone(log, np.array([True, False])).n_arms
+    array([1, 2])
+    """
+    kept = ~np.repeat(rounds, log.n_arms)
+    kept[log.chosen_rows] = True
+    rows = np.flatnonzero(kept)
+    chances = log.offer_probability
+    return BanditLog(
+        log.features[rows],
+        np.concatenate([[0], np.cumsum(np.where(rounds, 1, log.n_arms))]),
+        np.where(rounds, 0, log.chosen),
+        feature_names=log.feature_names,
+        round_ids=log.round_ids,
+        arm_ids=None if isinstance(log.features, Layout) or log.arm_ids is None else log.arm_ids[rows],
+        times=log.times,
+        categories=log.categories,
+        offer_probability=None if chances is None else chances[rows],
     )

@@ -23,10 +23,11 @@ from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.ragged import as_index, check_rounds
 
-BETWEEN, FIRST = 1, 4
-"""Sweeps from one draw to the next for every known row of a feature among so many, and times as many before the first.
+BETWEEN = 4
+"""Sweeps before each draw for every known row of a feature among so many.
 
 In a sweep all missing values are drawn again. The fewer are known, the more they depend on those of the sweep before.
+With one in the place of four, and a tenth of the values known, draws are so alike that intervals cover 2 points less.
 """
 LENDERS = 100
 """Rows on either side, by what their other features predict, that may lend a value."""
@@ -158,14 +159,12 @@ class _Completed:
 
     def draws(self) -> Iterator[Matrix]:
         """Rows in their own units, without end."""
-        between = int(np.ceil(BETWEEN / (1 - self.gaps.mean(axis=0).max()))) if self.missing else 0
-        sweeps = FIRST * between
+        sweeps = int(np.ceil(BETWEEN / (1 - self.gaps.mean(axis=0).max()))) if self.missing else 0
         while True:
             for _ in range(sweeps):
                 weights = self._weights()
                 for j in self.missing:
                     self._draw(j, weights)
-            sweeps = between
             yield np.where(self.gaps, self.middle + self.scale * self.rows, self.given)
 
     def _weights(self) -> Vector:

@@ -127,10 +127,21 @@ def _of_picks(array: Vector, offsets: Index, chosen: Index) -> Vector:
     return array
 
 
-def check_even_sample(chances: Vector, offsets: Index, needed_by: str) -> None:
-    """Refuse offers that were sampled unevenly, where nothing corrects for it; evenly sampled ones need nothing."""
+def is_even_sample(chances: Vector, offsets: Index) -> bool:
+    """Whether the offers of each round were kept with the same probability: then nothing has to be corrected for.
+
+    Examples
+    --------
+    >>> is_even_sample(np.array([0.5, 0.5, 0.2]), np.array([0, 2, 3]))
+    True
+    """
     starts = offsets[:-1]
-    if len(starts) and (np.maximum.reduceat(chances, starts) > np.minimum.reduceat(chances, starts)).any():
+    return not len(starts) or bool((np.maximum.reduceat(chances, starts) == np.minimum.reduceat(chances, starts)).all())
+
+
+def check_even_sample(chances: Vector, offsets: Index, needed_by: str) -> None:
+    """Refuse offers that were sampled unevenly, where nothing corrects for it."""
+    if not is_even_sample(chances, offsets):
         raise InputError(
             f"{needed_by} takes samples of the offers that were drawn evenly, and offer_probability differs within "
             "rounds: fit a SuffixImitation, which corrects for it, or sample evenly (sample_offers without weights)"
@@ -146,8 +157,8 @@ def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
     )
 
 
-def known_in_part(log: Any) -> list[str]:
-    """What a log knows only in part, a line each; one that is in parts is gone through once, if its first one says so.
+def known_in_part(*logs: Any) -> list[str]:
+    """What logs know only in part, a line each; one that is in parts is scanned once, if its first one says so.
 
     Examples
     --------
@@ -156,11 +167,12 @@ def known_in_part(log: Any) -> list[str]:
     ['picks known to a set in 1 of 2 rounds, of 2 of 3 arms on average: fits allow for it']
     """
     total: dict[str, float] = dict.fromkeys(_COUNTED, 0.0)
-    for part in log.run(_itself) if hasattr(log, "run") else [log]:
-        if not part.partial and not total["rounds"]:
-            return []
-        for name, value in _known_in_part(part).items():
-            total[name] += value
+    for log in logs:
+        for first, part in enumerate(log.run(_itself) if hasattr(log, "run") else [log]):
+            for name, value in _known_in_part(part).items():
+                total[name] += value
+            if not first and not part.partial:
+                break
     lines = []
     if total["sets"]:
         lines.append(

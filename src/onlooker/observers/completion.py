@@ -41,11 +41,8 @@ def completed_picks(log: BanditLog, *, chains: int = CHAINS, sweeps: int = SWEEP
     with warnings.catch_warnings():
         # What there is to say is said of the fit to what is drawn.
         warnings.simplefilter("ignore")
-        try:
-            start = SuffixImitation(burn_in="naive").fit(log)
-            theta, spread = start.theta_, start.covariance_
-        except InputError:
-            theta, spread = np.zeros(log.n_features), None
+        start = SuffixImitation(burn_in="naive").fit(log)
+        theta, spread = start.theta_, start.covariance_
         found = []
         for chain in range(chains):
             rng = np.random.default_rng([seed, chain])

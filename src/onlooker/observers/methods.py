@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.errors import InputError
+from onlooker.logs.log import BanditLog
+from onlooker.logs.partial import is_even_sample
 from onlooker.observers.base import Observer
 from onlooker.observers.dynamic_imitation import DynamicImitation
 from onlooker.observers.earlier.bayesian_icb import BayesianICB
@@ -31,14 +33,31 @@ class Method:
     """Gives a fresh observer."""
     quick: bool = True
     """Whether it takes seconds on a log of 10,000 rounds, 50 arms and 20 features."""
+    sets: bool = False
+    """Whether it takes picks that are known only to a set."""
+    uneven: bool = False
+    """Whether it takes offers that were sampled unevenly."""
+
+    def takes(self, log: BanditLog) -> bool:
+        """Whether it takes what a log knows only in part.
+
+        Examples
+        --------
+        >>> log = BanditLog([[1.0], [2.0], [3.0]], [0, 3], None, possible=[1, 1, 0])
+        >>> [method.name for method in METHODS if method.takes(log)]
+        ['naive', 'rule', 'auto', 'tracking', 'dynamic']
+        """
+        if log.n_sets and not self.sets:
+            return False
+        return self.uneven or log.offer_probability is None or is_even_sample(log.offer_probability, log.offsets)
 
 
 METHODS = (
-    Method("naive", "suffix imitation, naive", lambda: SuffixImitation(burn_in="naive")),
-    Method("rule", "suffix imitation, rule N^0.9", lambda: SuffixImitation(burn_in="rule")),
-    Method("auto", "suffix imitation, auto", lambda: SuffixImitation(burn_in="auto")),
-    Method("tracking", "tracking", TrackingObserver),
-    Method("dynamic", "dynamic imitation", DynamicImitation),
+    Method("naive", "suffix imitation, naive", lambda: SuffixImitation(burn_in="naive"), sets=True, uneven=True),
+    Method("rule", "suffix imitation, rule N^0.9", lambda: SuffixImitation(burn_in="rule"), sets=True, uneven=True),
+    Method("auto", "suffix imitation, auto", lambda: SuffixImitation(burn_in="auto"), sets=True, uneven=True),
+    Method("tracking", "tracking", TrackingObserver, sets=True),
+    Method("dynamic", "dynamic imitation", DynamicImitation, sets=True),
     Method("ibcb", "IBCB-style, hinge", IBCB),
     Method("ibcb-logit", "IBCB-style, logit", lambda: IBCB(loss="logit", alpha=0.0)),
     Method("blocks", "last of 5 blocks", BlockImitation),

@@ -431,11 +431,13 @@ class SuffixImitation(Observer):
         """Weights of rounds that were kept with known probabilities."""
         if sample_weight is not None:
             raise InputError("both sample_weight and round_probability are given: pass one of them")
-        kept = as_weights(round_probability, log.n_rounds, "round_probability")
-        if not ((kept > 0) & (kept <= 1)).all():
-            wrong = int(np.flatnonzero(~((kept > 0) & (kept <= 1)))[0])
-            raise InputError(f"round_probability of round {wrong} is {kept[wrong]:g}: it is above 0 and at most 1")
-        return np.asarray(1.0 / kept)
+        given = np.asarray(round_probability)
+        if given.shape == (log.n_rounds,) and given.dtype.kind in "iuf":
+            wrong = np.flatnonzero(~((given > 0) & (given <= 1)))
+            if len(wrong):
+                found = f"round_probability of round {wrong[0]} is {given[wrong[0]]:g}"
+                raise InputError(f"{found}: a round that is in the log was kept with a probability above 0, at most 1")
+        return np.asarray(1.0 / as_weights(given, log.n_rounds, "round_probability"))
 
     def _whole(self, n_rounds: int, sample_weight: ArrayLike | None) -> bool:
         """Whether all weights are whole numbers; refuse others where a sandwich would have to count them."""

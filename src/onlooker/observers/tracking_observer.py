@@ -579,8 +579,8 @@ class TrackingObserver(Observer):
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
-                f"the first {monitor.decided_on} picks look uniform (p = {monitor.uniform:.2g}), so there is "
-                "nothing to track. Do not interpret the weights as preferences; more rounds may help"
+                f"the picks of the first {monitor.decided_on} rounds look uniform (p = {monitor.uniform:.2g}), so "
+                "there is nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
         elif self.exploration_ is None and not monitor.compares:
             return

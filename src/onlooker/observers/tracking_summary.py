@@ -104,7 +104,7 @@ class TrackingSummary(OfCoefficients):
 
     def _exploring(self) -> str:
         if not self.preferring:
-            return f"No preference was found: the first {self.decided_on} picks look uniform."
+            return f"No preference was found: the picks of the first {self.decided_on} rounds look uniform."
         if not self.named:
             return f"{UNPROVED[0].upper()}{UNPROVED[1:]}{self._lacking()}."
         best = self.families[0]
