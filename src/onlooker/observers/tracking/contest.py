@@ -31,6 +31,7 @@ from onlooker.observers.tracking.variants import (
     FIXED_SOFTMAX,
     fixed_policies,
     fixed_policy,
+    settle_fixed,
     with_noise,
     with_past,
 )
@@ -318,6 +319,9 @@ class Contest:
 
         for name, found in zip(going, ordered_map(follow, list(going.values())), strict=True):
             self.rivals[name].follower = found
+        softmax = self.rivals[FIXED_SOFTMAX].follower
+        if softmax is not None:
+            settle_fixed(softmax, _in_units(rounds))
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
