@@ -75,7 +75,7 @@ def _worked(options: str, shape: Shape, seed: int, work: Path) -> BanditLog:
     if not made.exists():
         work.mkdir(parents=True, exist_ok=True)
         noise = 0.1 * np.random.default_rng(seed).standard_normal((len(X), 1))
-        np.savez(given, X=X, worth=X @ theta + noise)
+        np.savez(given, X=X, worth=X @ theta + noise, fresh=X[:1])
         run_worker(VW, "vw_worker", options, seed, given, made)
         given.unlink()
     return BanditLog.from_dense(X, np.load(made)["chosen"])

@@ -19,15 +19,16 @@ _compiled = cached_njit(error_model="numpy")
 
 
 @_compiled
-def _judge(p: Vector, values: Vector, pick: int, total: Vector) -> None:
-    """Add by how much a quantity at the pick exceeds what was expected, and its variance."""
-    mean, square = 0.0, 0.0
+def _judge(p: Vector, values: Vector, sharp: Vector, pick: int, total: Vector) -> None:
+    """Add by how much a quantity at the pick exceeds what was expected, its variance, and that with the sharpness."""
+    mean, level = 0.0, 0.0
     for k in range(len(p)):
         mean += p[k] * values[k]
-    for k in range(len(p)):
-        square += p[k] * (values[k] - mean) ** 2
+        level += p[k] * sharp[k]
     total[0] += values[pick] - mean
-    total[1] += square
+    for k in range(len(p)):
+        total[1] += p[k] * (values[k] - mean) ** 2
+        total[2] += p[k] * (values[k] - mean) * (sharp[k] - level)
 
 
 @_compiled
@@ -78,8 +79,9 @@ def add_residuals(
     """Take in rounds after `n_rounds` others, the last of which had its pick at position `before`.
 
     `forecasts` has the probabilities of all arms, shape (m, rows): the first row is the forecast that is judged, the
-    others are what it is held against. `named`, shape (OWN + 2 (m - 1), 2), receives surplus and variance of each
-    quantity: those of the forecast itself, then the logarithm and the ratio of every other one.
+    others are what it is held against. `named`, shape (OWN + 2 (m - 1), 3), receives surplus, variance and
+    covariance with the sharpness of each quantity: those of the forecast itself, then the logarithm and the ratio of
+    every other one.
     """
     largest = 1
     for t in range(len(chosen)):
@@ -97,24 +99,24 @@ def add_residuals(
             p[k] /= total
             top = max(top, p[k])
             sharp[k] = math.log(max(p[k], RARE))
-        _judge(p, sharp, pick, named[0])
+        _judge(p, sharp, sharp, pick, named[0])
         for k in range(n):
             values[k] = 1.0 if p[k] >= top else 0.0
-        _judge(p, values, pick, named[1])
+        _judge(p, values, sharp, pick, named[1])
         for k in range(n):
             values[k] = 1.0 if p[k] < 0.2 / n else 0.0
-        _judge(p, values, pick, named[2])
+        _judge(p, values, sharp, pick, named[2])
         for k in range(n):
             values[k] = 1.0 if k == before else 0.0
-        _judge(p, values, pick, named[3])
+        _judge(p, values, sharp, pick, named[3])
         for m in range(1, len(forecasts)):
             for k in range(n):
                 ratio = math.log(max(forecasts[m, first + k], FAINT)) - math.log(p[k])
                 values[k] = min(max(ratio, -2.0), 2.0)
-            _judge(p, values, pick, named[OWN + 2 * (m - 1)])
+            _judge(p, values, sharp, pick, named[OWN + 2 * (m - 1)])
             for k in range(n):
                 values[k] = min(max(forecasts[m, first + k] / p[k], 0.0), 20.0)
-            _judge(p, values, pick, named[OWN + 2 * (m - 1) + 1])
+            _judge(p, values, sharp, pick, named[OWN + 2 * (m - 1) + 1])
         for k in range(min(n, positions.shape[1])):
             positions[0, k] += (1.0 if k == pick else 0.0) - p[k]
             positions[1, k] += p[k] * (1.0 - p[k])

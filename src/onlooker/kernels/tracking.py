@@ -9,7 +9,7 @@ from onlooker.base.numerics import WIDE
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.all_arms import all_arms
 from onlooker.kernels.cached_njit import cached_njit
-from onlooker.kernels.logit_round import Room, learn, moderated
+from onlooker.kernels.logit_round import MODERATION, Room, learn, moderated
 from onlooker.kernels.logit_round import room as softmax_room
 from onlooker.kernels.margins import (
     Belief,
@@ -29,6 +29,8 @@ CHECKED = 4
 """At every so many choices the predicted probability is held against the pick."""
 BLOCK = 64
 """Rounds between two looks at the largest eigenvalues, which bound what has to be computed."""
+UNCERTAIN = 1.0
+"""Variance of a score, in squared temperatures, from which on a softmax is followed as the best score with noise."""
 EPOCHS = 10
 """Parts of a log, each twice as long as the one before and the last without end, in which the fit is checked apart."""
 
@@ -143,45 +145,6 @@ def _best_of(shares: Vector) -> int:
 
 
 @_compiled
-def _follow_softmax(
-    features: Features,
-    offsets: Index,
-    chosen: Index,
-    model: Model,
-    choices: int,
-    belief: Belief,
-    log_probabilities: Vector,
-    random_picks: Vector,
-    tally: Matrix,
-    arms: Vector,
-) -> None:
-    """See `follow`, for a learner that picks by a softmax."""
-    d = features.shape[1]
-    at = softmax_room(offsets, d, d + 1)
-    rows, wider = np.empty((len(at.scores), d)), np.empty((d + 1, d + 1))
-    for t in range(len(chosen)):
-        first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
-        _fill_scored(features, first, n_arms, model, belief, rows)
-        moderated(rows[:n_arms], belief.mean, belief.spread, at)
-        if len(arms):
-            for k in range(n_arms):
-                arms[first + k] = (1.0 - model.lapse) * at.shares[k] + model.lapse / n_arms
-        kept = (1.0 - model.lapse) * at.shares[pick]
-        total = kept + model.lapse / n_arms
-        if choices % CHECKED == 0 and n_arms > 1:
-            best = _best_of(at.shares[:n_arms])
-            probability = (1.0 - model.lapse) * at.shares[best] + model.lapse / n_arms
-            _count_in(tally, probability, 1.0 if best == pick else 0.0)
-        choices += n_arms > 1
-        log_probabilities[t] = math.log(max(total, 1e-300))
-        random_picks[t] = 1.0 - kept / total if total > 0.0 else 1.0
-        if n_arms > 1 and model.lapse < 1.0:
-            _learn_softmax(rows[:n_arms], pick, model.lapse, belief, at, wider)
-        if model.waits == 0.0:
-            _move(features, first + pick, belief)
-
-
-@_compiled
 def _fill_arms(
     features: Features, first: int, best: int, model: Model, belief: Belief, at: Scratch, probabilities: Vector
 ) -> None:
@@ -229,6 +192,55 @@ def _follow_best(
         random_picks[t] = 1.0 - weight
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
+        if model.waits == 0.0:
+            _move(features, first + pick, belief)
+
+
+@_compiled
+def _follow_softmax(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    model: Model,
+    choices: int,
+    belief: Belief,
+    log_probabilities: Vector,
+    random_picks: Vector,
+    tally: Matrix,
+    arms: Vector,
+) -> None:
+    """See `follow`, for a learner that picks by a softmax: the best score with Gumbel noise.
+
+    Where scores are less certain than a temperature, normal noise of the same variance stands for it. Its shape hardly
+    matters then, and what the pick says of the weights is far from normal.
+    """
+    d = features.shape[1]
+    at, flattest = softmax_room(offsets, d, d + 1), 1.0 / math.sqrt(1.0 + MODERATION * UNCERTAIN)
+    noisy = Model(0.0, 0.0, (math.pi * model.temperature) ** 2 / 6.0, 0.0, model.lapse, model.shrink, model.waits)
+    rows, wider = np.empty((len(at.scores), d)), np.empty((d + 1, d + 1))
+    for t in range(len(chosen)):
+        first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
+        _fill_scored(features, first, n_arms, model, belief, rows)
+        moderated(rows[:n_arms], belief.mean, belief.spread, at)
+        if at.flats[:n_arms].min() < flattest:
+            made = log_probabilities[t : t + 1], random_picks[t : t + 1]
+            _follow_best(features, offsets[t : t + 2], chosen[t : t + 1], noisy, choices, belief, *made, tally, arms)
+            choices += n_arms > 1
+            continue
+        if len(arms):
+            for k in range(n_arms):
+                arms[first + k] = (1.0 - model.lapse) * at.shares[k] + model.lapse / n_arms
+        kept = (1.0 - model.lapse) * at.shares[pick]
+        total = kept + model.lapse / n_arms
+        if choices % CHECKED == 0 and n_arms > 1:
+            best = _best_of(at.shares[:n_arms])
+            probability = (1.0 - model.lapse) * at.shares[best] + model.lapse / n_arms
+            _count_in(tally, probability, 1.0 if best == pick else 0.0)
+        choices += n_arms > 1
+        log_probabilities[t] = math.log(max(total, 1e-300))
+        random_picks[t] = 1.0 - kept / total if total > 0.0 else 1.0
+        if n_arms > 1 and model.lapse < 1.0:
+            _learn_softmax(rows[:n_arms], pick, model.lapse, belief, at, wider)
         if model.waits == 0.0:
             _move(features, first + pick, belief)
 

@@ -7,9 +7,20 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
-from onlooker.observers.tracking.contest import AHEAD, AHEAD_OF_FIXED, LEAST, Verdict, is_forgetful
+from onlooker.observers.tracking.contest import LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead
+
+LACKING = {
+    "rounds": "",
+    "model-free": "",
+    "fixed": ": a fixed policy, which does not learn, predicts them about as well",
+    "families": ": two of them explain the picks about as well",
+    "forgetting": ": a learner that forgets old rounds explains them better",
+    "noise": ": there is noise in the scores, as of a feature that is not in the log",
+    "residual": ": the nearest one leaves something in the picks unexplained",
+}
+"""What is missing for a proof, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,15 +135,7 @@ class TrackingSummary(OfCoefficients):
         """What is missing for a proof."""
         if self.verdict is None or self.n_rounds < LEAST:
             return f"; that takes {LEAST} rounds or more"
-        if self.verdict.model_free.errors < AHEAD:
-            return ""
-        if self.verdict.fixed.errors < AHEAD_OF_FIXED:
-            return ": a fixed policy, which does not learn, predicts them about as well"
-        if self.verdict.over.errors < AHEAD:
-            return ": two of them explain the picks about as well"
-        if is_forgetful(self.verdict.forgetting):
-            return ": a learner that forgets old rounds explains them better"
-        return ": the nearest one leaves something in the picks unexplained"
+        return LACKING[self.verdict.lacking[0]] if self.verdict.lacking else ""
 
     def _following(self) -> list[str]:
         if not self.preferring:

@@ -21,7 +21,7 @@ from onlooker.logs.log import BanditLog, finite_log
 from onlooker.observers.dynamic.follower import SIZING
 from onlooker.observers.dynamic.follower import Follower as ModelFree
 from onlooker.observers.dynamic.laws import PRIOR
-from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Lapse, Softmax
+from onlooker.observers.tracking.exploration import FAMILIES, Assumption
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores
@@ -39,15 +39,14 @@ from onlooker.observers.tracking.variation import own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 """Rounds after which constants are tuned."""
-LEAST, LEAST_EPOCHS = 8 * FIRST, 4
-"""Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds.
-
-And how many epochs these are.
-"""
+LEAST = 8 * FIRST
+"""Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
-"""Standard errors by which a family has to be ahead, of the model-free observer and of every other family."""
-AHEAD_OF_FIXED = 2.5
-"""The same for a policy that does not learn: it is the simplest explanation, and what is followed is approximate."""
+"""Standard errors by which a family has to be ahead of the model-free observer."""
+APART = 1.0
+"""Standard errors by which it has to be ahead of every other family, besides odds of twenty to one."""
+PART = 0.1
+"""Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
 OUT = 3.25
@@ -60,10 +59,8 @@ NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
 """Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
 HORIZON = 1000.0
 """Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
-FORGETTING = 2.0, 0.65
-"""Log-probability and standard errors by which it may be ahead, one or the other: either may be chance."""
-LEARNS = -1.0
-"""Log-probability by which epsilon-greedy has to be ahead, in the first rounds, of a policy that does not learn."""
+LEARNING = 3
+"""Epochs in which a learner has to be ahead of policies that do not learn: later it may hardly learn any more."""
 HOPELESS = 30.0, 4.0
 """Log-probability and standard errors by which a family that is behind is not followed any further."""
 
@@ -72,10 +69,10 @@ HOPELESS = 30.0, 4.0
 class Verdict:
     """What the picks prove."""
 
-    name: str | None
-    """Of the family that they prove; None if they prove none."""
     nearest: str
     """The family that predicts best, proved or not."""
+    lacking: tuple[str, ...]
+    """What it lacks for a proof."""
     model_free: Lead
     """Its lead over the model-free observer."""
     runner_up: str
@@ -86,10 +83,15 @@ class Verdict:
     """What it explains worst, in standard deviations."""
     noise: Lead
     """Its lead over itself with noise on the scores."""
-    fixed: Lead
-    """Its lead over a policy that does not learn."""
+    fixed: float
+    """Its lead over a policy that does not learn, in the rounds in which it learns most."""
     forgetting: Lead
     """Its lead over itself with forgetting."""
+
+    @property
+    def name(self) -> str | None:
+        """Of the family that they prove; None if they prove none."""
+        return None if self.lacking else self.nearest
 
 
 @dataclass(eq=False)
@@ -205,23 +207,22 @@ class Contest:
         leads = {name: best.scores.lead(one.scores) for name, one in families.items() if name != nearest}
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
-        noise = best.scores.lead(self.rivals[NOISE].scores) if NOISE in self.rivals else Lead(0.0, 0.0)
-        forgetting = best.scores.lead(self.rivals[FORGETS].scores) if FORGETS in self.rivals else Lead(0.0, 0.0)
-        fixed = self._over_fixed(nearest)
+        noise, forgetting = (self._over(best, name) for name in (NOISE, FORGETS))
+        fixed = min(float(best.scores.gained(self.rivals[name].scores)[:LEARNING].sum()) for name in FIXED)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
-        limit = OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5
-        proved = (
-            self.n_rounds >= LEAST
-            and min(ahead.errors, leads[runner_up].errors) >= AHEAD
-            and fixed.errors >= AHEAD_OF_FIXED
-            and self._is_ahead_throughout(best)
-            and not is_forgetful(forgetting)
-            and abs(residual[1]) <= limit
-            and _is_noiseless(nearest, noise)
-        )
+        behind = -max(SURE, PART * ahead.total)
+        demands = {
+            "rounds": self.n_rounds >= LEAST,
+            "model-free": ahead.errors >= AHEAD,
+            "fixed": fixed > 0.0,
+            "families": all(lead.total >= SURE and lead.errors >= APART for lead in leads.values()),
+            "forgetting": forgetting.total >= behind,
+            "noise": noise.total >= behind,
+            "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
+        }
         return Verdict(
-            name=nearest if proved else None,
             nearest=nearest,
+            lacking=tuple(name for name, is_met in demands.items() if not is_met),
             model_free=ahead,
             runner_up=runner_up,
             over=leads[runner_up],
@@ -231,25 +232,9 @@ class Contest:
             forgetting=forgetting,
         )
 
-    def _over_fixed(self, name: str) -> Lead:
-        """Lead over the nearest policy that does not learn.
-
-        An epsilon-greedy learner is soon as good as at its end. Of a policy that knew the best arm from the first round
-        on, it need only not be behind in the first rounds.
-        """
-        own, (softmax, greedy) = self.rivals[name].scores, (self.rivals[one].scores for one in FIXED)
-        leads = [own.lead(softmax), own.lead(greedy)]
-        if name == Lapse.name:
-            early = float(own.gained(greedy)[0])
-            leads[1:] = [Lead(early, abs(early))] if early <= LEARNS else []
-        return min(leads, key=lambda lead: lead.errors)
-
-    def _is_ahead_throughout(self, best: Rival) -> bool:
-        """Whether a family is ahead of the model-free observer in the first rounds, after them and late."""
-        gained = best.scores.gained(self.model_free_scores)
-        steps = 1 + (self.n_rounds >= LEAST + STEPS[1])
-        parts = np.split(gained, [1, LEAST_EPOCHS])[: 1 + steps]
-        return all(part.sum() > 0.0 for part in parts)
+    def _over(self, best: Rival, name: str) -> Lead:
+        """Lead over a rival; none over one that does not take part yet."""
+        return best.scores.lead(self.rivals[name].scores) if name in self.rivals else Lead(0.0, 0.0)
 
     def _follow_model_free(self, log: BanditLog, times: Vector | None) -> Vector:
         """Follow the rounds from checkpoint to checkpoint; give the probability of every arm.
@@ -304,9 +289,8 @@ class Contest:
         if is_last:
             self.tuned = list(by_name.values())
         going = {name: by_name[name].assumption for name in left}
-        for name in () if is_last else FIXED:
-            if not self._is_hopeless(name, order[0]):
-                going[name] = fixed_policy(scaled, name, self.ridge)
+        if self.n_rounds == FIRST:
+            going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
             before = self.rivals.get(NOISE)
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
@@ -325,10 +309,8 @@ class Contest:
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
         units, sizes = own_units(rounds)
-        for name, one in self.rivals.items():
-            # A policy that does not learn goes on as it is, if at all: its prior hardly matters any more.
-            if name not in FIXED or name in going or self._is_hopeless(name, next(iter(going))):
-                one.follower = None
+        for one in self.rivals.values():
+            one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
             follower = Follower.start(assumption, self.n_features, (), units, sizes)
@@ -412,23 +394,6 @@ class Contest:
         if found.model_free.n_features != n_features or (found.n_rounds and not found.rivals):
             raise ValueError("the forecasts are of another log")
         return found
-
-
-NOISELESS = 1.0
-"""Standard errors by which a softmax has to be ahead of normal noise, which a feature that is not logged looks like."""
-
-
-def is_forgetful(lead: Lead) -> bool:
-    """Whether a family is behind the same with forgetting, by its lead over that."""
-    return lead.total < -FORGETTING[0] and lead.errors < -FORGETTING[1]
-
-
-def _is_noiseless(name: str, lead: Lead) -> bool:
-    """Whether scores have no normal noise on them, by the lead over the same family with such noise."""
-    if name == Softmax.name:
-        return lead.errors >= NOISELESS
-    # Noise that hardly matters may be surely there: what the filter approximates looks like it.
-    return lead.total > -SURE or lead.errors > -AHEAD
 
 
 def _in_units(rounds: BanditLog) -> BanditLog:

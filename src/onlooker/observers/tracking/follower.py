@@ -66,6 +66,8 @@ class Follower:
     """How many of the choices were picks at random, in expectation."""
     pending: Matrix = field(default_factory=lambda: np.empty((0, 0)))
     """Features of picks that a learner with batches has not learned from yet, in units."""
+    middle: Vector = field(default_factory=lambda: np.empty(0))
+    """Mean of the estimates so far of a learner that forgets."""
 
     @classmethod
     def start(
@@ -91,7 +93,8 @@ class Follower:
             prior_inverse=unit / known,
             largest=np.array([1 / ridge, spread]),
         )
-        return cls(assumption, belief, np.zeros((EPOCHS, 4, BINS)), checkpoints, units, sizes)
+        tally, middle = np.zeros((EPOCHS, 4, BINS)), np.zeros(n_features)
+        return cls(assumption, belief, tally, checkpoints, units, sizes, middle=middle)
 
     def follow(self, log: BanditLog, progress: Progress | None = None, arms: Vector | None = None) -> Vector:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole.
@@ -158,16 +161,20 @@ class Follower:
             self.pending = self.pending[:0]
 
     def _forget(self, n_rounds: int) -> None:
-        """Discount V and the sum of rewards for so many rounds, all but the ridge."""
+        """Discount V for so many rounds, all but the ridge.
+
+        The estimate of a learner that forgets strays around the truth, which its mean over the rounds so far is close
+        to, late ones counting more: as much of its distance is lost as V loses.
+        """
         kept, belief, unit = self.assumption.memory**n_rounds, self.belief, np.eye(len(self.belief.mean))
-        known = np.linalg.inv(belief.prior_inverse)
         for matrix, ridge in (
             (belief.inverse, self.assumption.ridge),
             (belief.prior_inverse, self.assumption.precision),
         ):
             matrix[:] = np.linalg.inv(kept * np.linalg.inv(matrix) + (1.0 - kept) * ridge * unit)
-        turn = kept * belief.prior_inverse @ known
-        belief.mean[:], belief.spread[:] = turn @ belief.mean, turn @ belief.spread @ turn.T
+        self.middle += min(1.0, 2.0 * n_rounds / self.n_rounds) * (belief.mean - self.middle)
+        belief.mean[:] += (1.0 - kept) * (self.middle - belief.mean)
+        belief.spread[:] *= kept**2
 
     def estimate_random_picks(self) -> None:
         """Take the share of random picks to be that of the rounds so far."""
@@ -191,6 +198,7 @@ class Follower:
             self.pending = np.pad(self.pending, ((0, 0), (0, count)))
         else:
             self.pending = np.empty((0, 0))
+        self.middle = np.append(self.middle, np.zeros(count))
         if self.units is not None:
             self.units = np.append(self.units, np.ones(count))
         if self.sizes is not None:
@@ -270,6 +278,7 @@ class Follower:
         self.units[place] = new
         if len(self.pending):
             self.pending[:, place] *= old / new
+        self.middle[place] *= new / old
         untouched = np.eye(len(self.belief.mean))[place] / (self.assumption.ridge + self.assumption.known)
         if (self.belief.inverse[place] != untouched).any():
             _rescale(self.belief, self.assumption, place, new / old)
@@ -288,6 +297,7 @@ class Follower:
             **{name: getattr(self, name) for name in _COUNTS},
             _RANDOM_PICKS: self.random_picks,
             **({"pending": self.pending.tolist()} if len(self.pending) else {}),
+            **({"middle": self.middle.tolist()} if self.assumption.memory < 1.0 else {}),
         }
 
     def check(self) -> None:
@@ -342,6 +352,7 @@ class Follower:
         return cls(
             assumption=fresh.assumption,
             pending=pending,
+            middle=finite_like(arrays["mean"], values.get("middle", fresh.middle)),
             belief=type(fresh.belief)(**arrays),
             tally=finite_like(fresh.tally, values["tally"]),
             checkpoints=fresh.checkpoints,

@@ -214,8 +214,8 @@ class Residuals:
     """Shape (2, POSITIONS): surplus and variance."""
     shares: Vector
     """Picks by cumulative probability, shape (BINS,)."""
-    named: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Surplus and variance of every other quantity."""
+    named: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    """Surplus, variance and covariance with the sharpness of every other quantity."""
     last: int = -1
     """Position of the last pick."""
     n_rounds: int = 0
@@ -234,31 +234,36 @@ class Residuals:
         from onlooker.kernels.residuals import add_residuals
 
         names = [*OWN, *(one for name in others for one in (f"{name}, log", name))]
-        sums = np.array([self.named.get(name, (0.0, 0.0)) for name in names])
+        sums = np.array([self.named.get(name, (0.0, 0.0, 0.0)) for name in names])
         add_residuals(
             log.dense, log.offsets, log.chosen, np.stack([probabilities, *others.values()]), self.last, self.n_rounds,
             sums, self.positions, self.features, self.shares,
         )  # fmt: skip
-        self.named |= {
-            name: (surplus, variance) for name, (surplus, variance) in zip(names, sums.tolist(), strict=True)
-        }
+        self.named |= {name: (one[0], one[1], one[2]) for name, one in zip(names, sums.tolist(), strict=True)}
         self.last = int(log.chosen[-1])
         self.n_rounds += log.n_rounds
 
     def deviates(self) -> dict[str, float]:
-        """Of every quantity; the largest for positions and features, and one for how probable picks were as a whole."""
-        found = {name: _deviate(surplus, variance) for name, (surplus, variance) in self.named.items()}
+        """Of every quantity; the largest for positions and features, and one for how probable picks were as a whole.
+
+        How sharp the forecast is follows from constants that earlier rounds tuned, with an error: what goes with it is
+        taken off.
+        """
+        found = {name: _deviate(*self._beyond(*values)) for name, values in self.named.items() if name != "sharpness"}
         found["position"] = _largest(*self.positions)
-        surplus, variance, shared = self.features
-        level, spread = self.named.get("sharpness", (0.0, 0.0))
-        if spread > 0.0:
-            surplus = surplus - shared / spread * level
-            variance = np.where(variance > 0.0, np.maximum(variance - shared**2 / spread, 0.01 * variance), 0.0)
-        found["feature"] = _largest(surplus, variance)
+        found["feature"] = _largest(*self._beyond(*self.features))
         even = max(self.shares.sum() / BINS, 1e-9)
         square = float(((self.shares - even) ** 2).sum() / even)
         found["probability"] = (square - (BINS - 1)) / math.sqrt(2.0 * (BINS - 1))
         return found
+
+    def _beyond(self, surplus: Vector, variance: Vector, shared: Vector) -> tuple[Vector, Vector]:
+        """Surplus and variance of what does not go with the sharpness."""
+        level, spread, _ = self.named.get("sharpness", (0.0, 0.0, 0.0))
+        if spread <= 0.0:
+            return surplus, variance
+        left = np.where(np.asarray(variance) > 0.0, np.maximum(variance - shared**2 / spread, 0.01 * variance), 0.0)
+        return surplus - shared / spread * level, left
 
     def worst(self) -> tuple[str, float]:
         """The quantity that is furthest out, and by how many standard deviations."""
@@ -286,18 +291,21 @@ class Residuals:
             if kept.shape != getattr(found, name).shape or not np.isfinite(kept).all():
                 raise ValueError(f"{name} were kept in another shape")
             setattr(found, name, kept)
-        found.named = {
-            str(name): (float(surplus), float(variance)) for name, (surplus, variance) in values["named"].items()
-        }
+        found.named = {str(name): _three(one) for name, one in values["named"].items()}
         if not np.isfinite(list(found.named.values())).all():
             raise ValueError("a sum is not finite")
         found.last, found.n_rounds = int(values["last"]), as_whole(values["n_rounds"], "n_rounds")
         return found
 
 
-def _deviate(surplus: float, variance: float) -> float:
+def _three(values: list[float]) -> tuple[float, float, float]:
+    surplus, variance, shared = values
+    return float(surplus), float(variance), float(shared)
+
+
+def _deviate(surplus: Vector | float, variance: Vector | float) -> float:
     # Less than one pick's worth of variance says nothing.
-    return surplus / math.sqrt(max(variance, 1.0))
+    return float(surplus) / math.sqrt(max(float(variance), 1.0))
 
 
 def _largest(surplus: Vector, variance: Vector) -> float:

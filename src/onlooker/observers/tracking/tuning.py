@@ -24,6 +24,8 @@ from onlooker.observers.tracking.variation import within_rounds
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
+FINER = (0.5, 0.25)
+"""Parts of a step in which the best constant is looked for at last."""
 SPREAD = math.log(2.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
 ROUNDS_OF_EM = 2
@@ -188,9 +190,9 @@ def _family(rounds: Rounds, family: str | Exploration, start: Assumption) -> Tun
 
 def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
     """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
-    trials: dict[int, Trial] = {}
+    trials: dict[float, Trial] = {}
 
-    def score(place: int) -> float:
+    def score(place: float) -> float:
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
@@ -199,7 +201,7 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
             trials[place] = settle(rounds, trial, 1 if trials else ROUNDS_OF_EM, against=against)
         return trials[place].score + _log_prior(place)
 
-    best = round(math.log(start.exploration.strength / centre, STEP))
+    best: float = round(math.log(start.exploration.strength / centre, STEP))
     while True:
         around = max((best, best - 1, best + 1), key=score)
         if around == best:
@@ -209,6 +211,8 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
     top = posterior[best]
     plausible = [place for place, value in posterior.items() if value > top + math.log(0.05)]
     averaged = top + math.log(sum(math.exp(value - top) for value in posterior.values()))
+    for step in FINER:
+        best = max((best, best - step, best + step), key=score)
     return Tuned(
         assumption=trials[best].assumption,
         evidence=averaged,
@@ -216,7 +220,7 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
     )
 
 
-def _log_prior(place: int) -> float:
+def _log_prior(place: float) -> float:
     """Of one constant on the grid: a normal density over its logarithm, times the grid's step."""
     step = math.log(STEP)
     return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
