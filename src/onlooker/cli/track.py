@@ -253,7 +253,7 @@ def _repeats(counts: dict[str, int]) -> Iterator[str]:
 @contextmanager
 def _held(state: str | None) -> Iterator[None]:
     """Keep other processes from a state until what was read of it has been written back."""
-    from onlooker.base.lock import locked
+    from onlooker.base.files import locked
 
     with ExitStack() as held:
         if state is not None:

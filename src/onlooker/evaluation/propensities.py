@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, as_whole
-from onlooker.base.errors import InputError, LowOverlapWarning
+from onlooker.base.errors import InputError, LowOverlapWarning, warn
 from onlooker.base.notebook import Pictured, as_frame
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.base.warn import warn
 from onlooker.evaluation.metrics import information_share
 from onlooker.evaluation.overlap import Calibration, Overlap, calibration, overlap
 from onlooker.logs.log import BanditLog, as_log

@@ -13,8 +13,7 @@ from typing import Any
 
 from onlooker.base.documents import check_fits
 from onlooker.base.errors import InputError, OnlookerWarning
-from onlooker.base.files import remove_temporaries, write_text
-from onlooker.base.lock import locked
+from onlooker.base.files import locked, remove_temporaries, write_text
 from onlooker.base.text import one_line
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.documents import parsed
 from onlooker.base.errors import InputError
-from onlooker.base.json_input import parsed
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Ids
 from onlooker.formats import nested_lists as lists

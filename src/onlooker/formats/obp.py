@@ -10,11 +10,10 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, SharedFeaturesWarning
+from onlooker.base.errors import InputError, SharedFeaturesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.base.types import Features, Ids, Index
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile

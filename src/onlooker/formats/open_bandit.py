@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory, limit_in_force
 from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.formats.text_lines import LogFile

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
+from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning, warn
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids, check_fits, name_of
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding, Growing, level_name

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.errors import InputError, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, level_name, level_order
 from onlooker.logs.layouts import stays_sparse
 

@@ -12,12 +12,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from onlooker.base.errors import InputError, SkippedLinesWarning
-from onlooker.base.json_input import parsed
+from onlooker.base.documents import parsed
+from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.types import Index, Vector
-from onlooker.base.warn import warn
-from onlooker.formats.dsjson_features import ObjectReader
-from onlooker.formats.dsjson_slots import Slot, slots
+from onlooker.formats.dsjson_events import ObjectReader, Slot, slots
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog, values_of
 from onlooker.formats.text_lines import LogFile, as_text, as_text_file, at_line, numbered_lines

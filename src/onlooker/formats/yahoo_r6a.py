@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onlooker.base.errors import InputError, SkippedLinesWarning
+from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index, Matrix
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.documents import parsed
 from onlooker.base.errors import InputError
-from onlooker.base.json_input import parsed
 from onlooker.base.text import one_line
 from onlooker.base.types import Index
 from onlooker.logs.columns import Columns, is_list, is_outcome

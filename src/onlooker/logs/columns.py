@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
 from onlooker.base.checks import did_you_mean
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError
-from onlooker.base.warn import warn
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
 from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order, products_of
 from onlooker.logs.encoding import is_number, is_text, some
 from onlooker.logs.timestamps import may_be_time

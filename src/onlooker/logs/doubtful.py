@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning
+from onlooker.base.errors import ColumnsLeftOutWarning, warn
 from onlooker.base.types import Index, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.columns import Columns, no_features
 from onlooker.logs.encoding import is_number
 from onlooker.logs.grouping import group_rounds

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.checks import counted
-from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.errors import InputError, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Encoding, Source
 
 _BLOCK_VALUES = 1 << 16

@@ -10,18 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.checks import counted, did_you_mean
-from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning
+from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning, warn
 from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
 from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns, understood
 from onlooker.logs.doubtful import head_rows, without_doubtful
 from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place, some
-from onlooker.logs.grouping import Grouping, group_rounds, in_time, picks
+from onlooker.logs.grouping import Grouping, group_rounds, grouped_picks, in_time, kept_with, marked_picks, picks
 from onlooker.logs.layouts import Layout, SparseRows, dense_rows
 from onlooker.logs.partial import Marks
-from onlooker.logs.partial_tables import grouped_picks, kept_with, marked_picks
 from onlooker.logs.ragged import blocks
 from onlooker.logs.slates import slate_choices
 from onlooker.logs.sparse_encoding import encoded_rows

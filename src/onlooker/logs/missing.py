@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_whole, counted
-from onlooker.base.errors import InputError, MissingValuesWarning
+from onlooker.base.errors import InputError, MissingValuesWarning, warn
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.ragged import as_index, check_rounds

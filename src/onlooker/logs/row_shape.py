@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
 from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
 from onlooker.logs.columns import Columns, check_columns, check_once, check_plain, is_outcome, understood
 from onlooker.logs.encoding import check_complete, is_text, place, some
 from onlooker.logs.timestamps import Falls, as_times, may_be_time, tell_falls

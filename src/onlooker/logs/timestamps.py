@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning
-from onlooker.base.warn import warn
+from onlooker.base.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning, warn
 from onlooker.logs.encoding import is_text, place
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,12 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, counted
-from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, PicksDrawnWarning
+from onlooker.base.errors import (
+    FittedRoundsWarning,
+    InputError,
+    NotFittedError,
+    OnlookerWarning,
+    PicksDrawnWarning,
+    warn,
+)
 from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.imitation.score_models import LINEAR, Basis, Named
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.factored import Crossing
