@@ -1,12 +1,16 @@
-"""Check the plain values that users pass: numbers within bounds, words that were mistyped; and say them."""
+"""Checks of what users pass: numbers within bounds, mistyped words, the columns of a table."""
+
+from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from onlooker.base.errors import InputError
+from onlooker.base.text import some_of
 
 
 def as_whole(value: Any, name: str, *, least: int = 0) -> int:
@@ -83,3 +87,48 @@ def counted(number: int, thing: str) -> str:
     ('1 arm', '2000 rounds')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
+    """Every wanted column is there; `wanted` maps what a column means to its name, `otherwise` ends the message."""
+    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
+    hints = []
+    for meaning, name in missing.items():
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and all(part in names for part in parts):
+            raise InputError(f"the table has no column {name!r}: name {some_of(parts)} one by one")
+        # What nobody typed is not mistyped.
+        alike = [one for one in names if name in one.lower()] if name == meaning else names
+        hints.append(did_you_mean(name, alike))
+    if missing:
+        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
+        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
+        raise InputError(
+            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some_of(names)}; "
+            + " ".join(filter(None, hints))
+            + otherwise
+        )
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Refuse a table that has two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"the table has the column {name!r} twice: rename one of them")
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list, of any of the three kinds."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def check_plain(column: Any, name: str) -> None:
+    """Refuse a column, or a field of a schema, that holds lists or the like."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
+    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
+        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")

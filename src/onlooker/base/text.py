@@ -150,14 +150,14 @@ def text_table(rows: Sequence[Sequence[str]], layout: str, *, rule: bool = False
     ]
 
 
-def some_of(names: Sequence[object]) -> str:
-    """The first few; one that is left out would take no more room than saying so.
+def some_of(names: Sequence[object], few: int = 12) -> str:
+    """The first few names; a single one more is shown too, since saying that it is left out takes as much room.
 
     Examples
     --------
-    >>> some_of(["a", "b"]), some_of(range(9))
+    >>> some_of(["a", "b"]), some_of(range(9), 5)
     ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
     """
-    few = 5 if len(names) > 6 else 6
+    few += len(names) == few + 1
     more = f" and {len(names) - few:,} more" if len(names) > few else ""
     return ", ".join(map(repr, names[:few])) + more

@@ -76,7 +76,7 @@ def compare(
     from onlooker.base.memory_limit import FITTING
     from onlooker.evaluation import comparison
     from onlooker.evaluation.study import study
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
     from onlooker.simulation.environment import Environment
 
     methods = _methods(names, everything=everything)

@@ -67,7 +67,7 @@ def propensities(
     from onlooker.base.memory_limit import FITTING
     from onlooker.evaluation.propensities import propensities as found_for
     from onlooker.formats.propensities import find_format, write_propensities
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
 
     check_target("--out", out, log=log)
     check_target("--chart", chart, CHARTS, log=log)

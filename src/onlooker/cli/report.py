@@ -67,7 +67,7 @@ def report(
 
     from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
     from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_findings import analyse
     from onlooker.report.log_page import Input, Source, page_of, write_report

@@ -106,7 +106,7 @@ def track(
             _take_new(observer, rounds)
         if state is not None:
             from onlooker.base.memory_limit import STATE
-            from onlooker.logs.parts_summary import check_room
+            from onlooker.logs.log import check_room
 
             # Before the work, not after it.
             check_room(rounds, STATE)

@@ -20,8 +20,7 @@ from onlooker.evaluation.metrics import agreement, direction_error, information_
 from onlooker.evaluation.peak_memory import Peak, peak_memory
 from onlooker.evaluation.propensities import predicted_ahead
 from onlooker.imitation.burn_in import BurnInSweep
-from onlooker.logs.log import BanditLog
-from onlooker.logs.parts_summary import check_room
+from onlooker.logs.log import BanditLog, check_room
 from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.observers import Observer
 from onlooker.observers.methods import find_methods

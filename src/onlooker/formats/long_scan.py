@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onlooker.base.checks import check_plain
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.formats.format import Source, check_text, named, with_arm
 from onlooker.formats.long_csv import IdKind
 from onlooker.logs.categories import Categories, Encoding, Growing, as_categories
-from onlooker.logs.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
+from onlooker.logs.columns import MANY, Columns, feature_columns, settle, time_columns
 from onlooker.logs.doubtful import head_rows, without_doubtful
 from onlooker.logs.encoding import check_gaps, level_counts, tell_unseen
 from onlooker.logs.frames import LogArrays, OnPicks, fallen_time, parts_of_table, scattered_round

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once, is_list
 from onlooker.base.documents import parsed
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
@@ -19,7 +20,6 @@ from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, asse
 from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.categories import Encoded, Encoding
-from onlooker.logs.columns import check_columns, check_once, is_list
 from onlooker.logs.layouts import columns as columns_of
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import as_times

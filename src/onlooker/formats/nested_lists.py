@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.checks import check_plain, is_list
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.parquet_size import Footer
 from onlooker.logs.categories import Encoded
-from onlooker.logs.columns import check_plain, is_list
 from onlooker.logs.encoding import is_number
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.checks import check_columns
 from onlooker.base.errors import InputError, SharedFeaturesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
@@ -17,7 +18,6 @@ from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile
-from onlooker.logs.columns import check_columns
 from onlooker.logs.log import BanditLog
 from onlooker.logs.ragged import as_names
 

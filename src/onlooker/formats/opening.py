@@ -308,7 +308,7 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
         if new:
             lines.append(f"ignored, as the rounds before did not have them: {', '.join(map(repr, new[:6]))}")
     if log.feature_names is not None:
-        lines.append(f"{counted(log.n_features, 'feature')}: {some_of(log.feature_names)}")
+        lines.append(f"{counted(log.n_features, 'feature')}: {some_of(log.feature_names, 5)}")
     else:
         lines.append(f"{counted(log.n_features, 'feature')} without names")
     for column, levels in (log.categories or {}).items():

@@ -20,8 +20,8 @@ from onlooker.formats.scan import LogScan
 from onlooker.formats.users import with_users
 from onlooker.logs.categories import Categories, as_categories
 from onlooker.logs.columns import CONSTANT, Columns
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.encoding import check_gaps, is_text, level_counts
-from onlooker.logs.factored import Crossing
 from onlooker.logs.frames import fallen_time
 from onlooker.logs.log import BanditLog
 from onlooker.logs.offered_ids import SEPARATORS, Arms, distinct, offers_of, plain_ids, separator, whole_ids
@@ -267,11 +267,11 @@ def assumed_rounds(found: Format, file: Any, columns: Columns, log: BanditLog | 
     lines = [f"read as {found.name.removeprefix('long ')}, one row per round{written}: {known}"]
     names = log.feature_names or ()
     of = "context feature" if columns.context else "item feature"
-    lines.append(f"{counted(len(names), of)}: {some_of(names)}")
+    lines.append(f"{counted(len(names), of)}: {some_of(names, 5)}")
     if CONSTANT in names and CONSTANT not in columns.context:
         lines.append(f"{CONSTANT!r} is a column of ones, added because categories have a reference level")
     arms = np.asarray(log.all_arms if isinstance(log, LogScan) else getattr(log.features, "arms", ())).tolist()
-    lines.append(f"{counted(len(arms), 'arm')}: {some_of(arms)}")
+    lines.append(f"{counted(len(arms), 'arm')}: {some_of(arms, 5)}")
     lines += [
         f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}"
         for column, levels in (log.categories or {}).items()

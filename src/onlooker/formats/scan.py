@@ -20,7 +20,7 @@ from onlooker.formats.places import Place
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
 from onlooker.logs.categories import Categories, Encoded, Growing
-from onlooker.logs.factored import Crossing
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.layouts import Layout, SparseRows
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Result, Task

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from onlooker.base.checks import check_once
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.formats.arrow_source import ArrowSource
 from onlooker.formats.format import Source, named
 from onlooker.formats.joined import Joined
-from onlooker.logs.columns import Columns, check_once
+from onlooker.logs.columns import Columns
 from onlooker.logs.encoding import is_text, place
 from onlooker.logs.row_shape import RowShape
 from onlooker.logs.shapes import HEAD_ROWS, find_shape, flattened, may_be_rounds

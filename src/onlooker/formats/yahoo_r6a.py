@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onlooker.base.checks import check_columns
 from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index, Matrix
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines
-from onlooker.logs.columns import check_columns
 from onlooker.logs.log import BanditLog
 
 _FIRST = re.compile(rb"\d+ \S+ [01] \|user ")

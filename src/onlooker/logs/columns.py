@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from onlooker.base.checks import did_you_mean
+from onlooker.base.checks import check_columns, check_once
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
+from onlooker.base.text import some_of
 from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order, products_of
-from onlooker.logs.encoding import is_number, is_text, some
+from onlooker.logs.encoding import is_number, is_text
 from onlooker.logs.timestamps import may_be_time
 
 _REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
@@ -264,51 +265,6 @@ def as_pairs(cross: Any) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((pair[0], pair[1]) for pair in pairs))
 
 
-def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
-    """Every wanted column is there; `wanted` maps what a column means to its name, `otherwise` ends the message."""
-    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
-    hints = []
-    for meaning, name in missing.items():
-        parts = [part.strip() for part in name.split(",")]
-        if len(parts) > 1 and all(part in names for part in parts):
-            raise InputError(f"the table has no column {name!r}: name {some(parts)} one by one")
-        # What nobody typed is not mistyped.
-        alike = [one for one in names if name in one.lower()] if name == meaning else names
-        hints.append(did_you_mean(name, alike))
-    if missing:
-        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
-        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
-        raise InputError(
-            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some(names)}; "
-            + " ".join(filter(None, hints))
-            + otherwise
-        )
-
-
-def check_once(names: Sequence[str]) -> None:
-    """Refuse a table that has two columns of one name."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise InputError(f"the table has the column {name!r} twice: rename one of them")
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is a list, of any of the three kinds."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def check_plain(column: Any, name: str) -> None:
-    """Refuse a column, or a field of a schema, that holds lists or the like."""
-    import pyarrow as pa
-
-    if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
-    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
-        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
-
-
 def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]]:
     """Columns of an Arrow schema that may be features, and those of them that would be categories."""
     chosen = set(columns.categories or ())
@@ -325,7 +281,7 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
         raise no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
         what_to_do = "turn them into numbers, or sort by a time"
-        message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
+        message = f"neither numbers nor text, so not taken for features: {some_of(odd)}; {what_to_do}"
         warn(message, ColumnsLeftOutWarning)
     return names, list(dict.fromkeys([*texts, *_texts(schema, columns.crossed, chosen)]))
 
@@ -419,5 +375,5 @@ def _apart(levels: Mapping[str, int]) -> bool:
 
 def no_features(columns: Columns, others: Sequence[str]) -> InputError:
     """What to say of a table without a feature."""
-    found = f" (left out: {some(others)})" if others else ""
-    return InputError(f"the table has no feature besides {some(columns.keys)}{found}: name the features")
+    found = f" (left out: {some_of(others)})" if others else ""
+    return InputError(f"the table has no feature besides {some_of(columns.keys)}{found}: name the features")

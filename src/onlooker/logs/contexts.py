@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import counted
+from onlooker.base.checks import check_columns, check_once, counted
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.arm_ids import as_arms, check_arms, encoded, in_order, key_of, places
 from onlooker.logs.categories import Categories, Encoding
-from onlooker.logs.columns import CONSTANT, Columns, check_columns, check_once, feature_columns, settle
+from onlooker.logs.columns import CONSTANT, Columns, feature_columns, settle
 from onlooker.logs.encoding import check_gaps, feature_rows, has_gap, is_number, level_counts
 from onlooker.logs.factored import FactoredRows, check_table
-from onlooker.logs.frames import in_arrow, opened
+from onlooker.logs.frames import in_arrow, is_table, opened
 from onlooker.logs.ragged import as_features, as_names
 
 ID_COLUMNS = ("arm", "arm_id", "item", "item_id", "id", "arms", "action", "action_id")
@@ -143,13 +143,6 @@ def _encoding(arrow: Any, what: str) -> Encoding:
     if any(has_gap(arrow[name]) for name in texts):
         check_gaps(arrow, names)
     return settle(names, {name: level_counts(arrow[name], name) for name in texts}, columns)
-
-
-def is_table(table: Any) -> bool:
-    """Whether something has named columns, rather than being an array or lists."""
-    if isinstance(table, np.ndarray | list | tuple):
-        return False
-    return hasattr(table, "columns") or hasattr(table, "column_names") or hasattr(table, "__arrow_c_stream__")
 
 
 def as_arrow(table: Any) -> Any:

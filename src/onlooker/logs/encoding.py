@@ -327,9 +327,3 @@ def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> No
             f"scored as the reference level {encoding.categories[column][0]!r}",
             UnseenCategoryWarning,
         )
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few names, quoted."""
-    shown = ", ".join(repr(name) for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

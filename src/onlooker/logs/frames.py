@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import counted, did_you_mean
+from onlooker.base.checks import check_plain, counted, did_you_mean
 from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning, warn
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.categories import Categories, Encoding, Growing
-from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns, understood
+from onlooker.logs.columns import Columns, feature_columns, settle, time_columns, understood
 from onlooker.logs.doubtful import head_rows, without_doubtful
-from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place, some
+from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place
 from onlooker.logs.grouping import Grouping, group_rounds, grouped_picks, in_time, kept_with, marked_picks, picks
 from onlooker.logs.layouts import Layout, SparseRows, dense_rows
 from onlooker.logs.partial import Marks
@@ -24,6 +25,20 @@ from onlooker.logs.ragged import blocks
 from onlooker.logs.slates import slate_choices
 from onlooker.logs.sparse_encoding import encoded_rows
 from onlooker.logs.timestamps import Falls, as_times, counts, tell_falls, tell_rounds
+
+
+def is_table(given: object) -> bool:
+    """Whether something has named columns, as tables of pandas, polars and pyarrow have, and arrays and lists do not.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_table(pa.table({"price": [1.0]})), is_table([[1.0]])
+    (True, False)
+    """
+    if isinstance(given, np.ndarray | list | tuple):
+        return False
+    return any(hasattr(given, name) for name in ("columns", "column_names", "__arrow_c_stream__"))
 
 
 def opened(frame: Any) -> tuple[Any, list[str]]:
@@ -266,7 +281,7 @@ class OnPicks:
         found = [names[j] for j in np.flatnonzero((self._others == 0) & (self._surprise > _SURPRISE)).tolist()]
         if found:
             what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
-            message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
+            message = f"differing from 0 in picked rows only: {some_of(found)}; {what_to_do}"
             warn(message, OnlyOnPicksWarning)
 
 
@@ -355,7 +370,7 @@ def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
         if name not in names:
             hint = did_you_mean(name, names)
             raise InputError(
-                f"the table has no column {name!r}, which is a feature: it has {some(names)}; {hint}".rstrip("; ")
+                f"the table has no column {name!r}, which is a feature: it has {some_of(names)}; {hint}".rstrip("; ")
             )
     return in_arrow(table, wanted)
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.memory_limit import check_work
 from onlooker.base.types import Features, Ids, Index, Vector
-from onlooker.logs.layouts import MOST_WEIGHTS, Layout
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.parts import Parts
@@ -142,32 +141,6 @@ class Limited(Protocol):
     @property
     def sample_bytes(self) -> int:
         """Memory that the features of a sample may take."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """Parts that are worked on under a limit."""
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Peak memory in bytes that working on them may take, or None."""
-
-
-def check_room(log: BanditLog | Parts, matrices: int) -> None:
-    """Refuse a log of so many features that the work on it would break the limit; see `check_work`.
-
-    Examples
-    --------
-    >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
-    """
-    if isinstance(log, BanditLog):
-        if isinstance(log.features, Layout) and log.n_features > MOST_WEIGHTS:
-            matrices = 0
-        check_work(log.n_features, matrices, held=max(log.nbytes, 8 * log.features.size))
-    elif isinstance(log, Bounded):
-        if getattr(log, "is_sparse", False) and log.n_features > MOST_WEIGHTS:
-            matrices = 0
-        check_work(log.n_features, matrices, limit=log.memory_limit)
 
 
 @runtime_checkable

@@ -18,15 +18,15 @@ from onlooker.base.types import Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.arm_ids import key_of
 from onlooker.logs.categories import Categories, Encoding, as_categories, products_of
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.encoding import feature_rows
-from onlooker.logs.factored import Crossing
-from onlooker.logs.frames import arrow_table, opened
+from onlooker.logs.frames import arrow_table, is_table, opened
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import as_names
-from onlooker.logs.what_if import Offers, is_table, offers_in
+from onlooker.logs.what_if import Offers, offers_in
 
 SCHEMA = "onlooker.policy/1"
 """Written into every saved policy; a file with another one is refused."""
@@ -182,8 +182,9 @@ class LinearPolicy:
         >>> policy.scores(offers), policy.choose(offers), policy.probabilities(offers).round(2)
         (array([-1.5, -0.5, -3. ]), array([1, 0]), array([0.27, 0.73, 1.  ]))
         """
-        if is_table(log):
-            return self._of_offers(self._offers(log))
+        offers = self._offers(log)
+        if offers is not None:
+            return self._of_offers(offers)
         theta = self.theta[self.positions(as_log(log, "a policy"))]
         if isinstance(log.features, Layout):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -202,8 +203,11 @@ class LinearPolicy:
             raise InputError(f"round {t}, arm {row - log.offsets[t]} {_BEYOND}")
         return scores
 
-    def _offers(self, table: Any) -> Offers:
-        return offers_in(table, self, self.crossing)
+    def _offers(self, given: Any) -> Offers | None:
+        """Offers of a table; None where a log is given."""
+        if isinstance(given, BanditLog) or not is_table(given):
+            return None
+        return offers_in(given, self, self.crossing)
 
     def _of_offers(self, offers: Offers) -> Vector:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -214,15 +218,15 @@ class LinearPolicy:
 
     def choose(self, log: BanditLog | Any) -> Index:
         """Position of the chosen arm in every round, shape (N,); of a table of offers too, see `scores`."""
-        if is_table(log):
-            offers = self._offers(log)
+        offers = self._offers(log)
+        if offers is not None:
             return offers.chosen(self._of_offers(offers))
         return ragged.argmax(self.scores(log), log.offsets)
 
     def probabilities(self, log: BanditLog | Any) -> Vector:
         """Softmax of the scores within every round, one per row of `log.features` or of a table; see `scores`."""
-        if is_table(log):
-            offers = self._offers(log)
+        offers = self._offers(log)
+        if offers is not None:
             return offers.probabilities(self._of_offers(offers))
         return ragged.softmax(self.scores(log), log.offsets)
 

@@ -8,31 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once, check_plain
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoding, level_name, products_of
-from onlooker.logs.columns import (
-    CONSTANT,
-    ROW_NUMBER,
-    Columns,
-    check_columns,
-    check_once,
-    check_plain,
-    feature_columns,
-    settle,
-)
-from onlooker.logs.encoding import (
-    check_complete,
-    check_gaps,
-    feature_rows,
-    is_text,
-    level_counts,
-    place,
-    some,
-    tell_unseen,
-)
+from onlooker.logs.columns import CONSTANT, ROW_NUMBER, Columns, feature_columns, settle
+from onlooker.logs.encoding import check_complete, check_gaps, feature_rows, is_text, level_counts, place, tell_unseen
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.frames import in_arrow, opened
 from onlooker.logs.log import BanditLog
@@ -66,7 +50,7 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
     named = columns.arm or (columns.chosen if columns.chosen != "chosen" else None)
     pick = named or next((name for name in ("arm", "chosen") if name in names), None)
     if pick is None:
-        raise InputError(f"the table has no column 'arm': it has {some(names)}; name the picked arm as `arm`")
+        raise InputError(f"the table has no column 'arm': it has {some_of(names)}; name the picked arm as `arm`")
     numbered = columns.round if columns.round in names or columns.round != "round" else ""
     found = replace(columns, context=tuple(context), arm=pick, chosen="", round=numbered)
     _check(names, found)

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.checks import check_columns, check_once, check_plain
 from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Index
-from onlooker.logs.columns import Columns, check_columns, check_once, check_plain, is_outcome, understood
-from onlooker.logs.encoding import check_complete, is_text, place, some
+from onlooker.logs.columns import Columns, is_outcome, understood
+from onlooker.logs.encoding import check_complete, is_text, place
 from onlooker.logs.timestamps import Falls, as_times, may_be_time, tell_falls
 
 ARM = "arm"
@@ -96,8 +98,8 @@ class RowShape(ABC):
         named = [name for name in self.left_out if not is_outcome(name)]
         if named:
             message = (
-                f"the same for all arms of a round, so not taken for features: {some(named)}; `cross` multiplies them "
-                "with features of the arms"
+                f"the same for all arms of a round, so not taken for features: {some_of(named)}; `cross` multiplies "
+                "them with features of the arms"
             )
             warn(message, ColumnsLeftOutWarning)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onlooker.base.checks import check_plain
 from onlooker.logs.candidates import LIKELY, find_candidates
-from onlooker.logs.columns import Columns, check_plain
+from onlooker.logs.columns import Columns
 from onlooker.logs.row_shape import RowShape
 from onlooker.logs.wide import distinct_picks, find_wide
 

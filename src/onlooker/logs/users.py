@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once
 from onlooker.base.errors import InputError
-from onlooker.logs.columns import ROW_NUMBER, Columns, check_columns, check_once
-from onlooker.logs.encoding import is_text, place, some
+from onlooker.base.text import some_of
+from onlooker.logs.columns import ROW_NUMBER, Columns
+from onlooker.logs.encoding import is_text, place
 from onlooker.logs.offered_ids import Arms, check_unique, plain_ids
 
 ID_NAMES = ("user", "user_id", "userid", "uid", "id")
@@ -57,7 +59,9 @@ class Users:
         own = own_id(table.column_names, columns.user)
         key = columns.user or next((name for name in (own, *ID_NAMES) if name in names), None)
         if key is None:
-            raise InputError(f"no column has the ids of users: it has {some(names)}; name the one that has as `user`")
+            raise InputError(
+                f"no column has the ids of users: it has {some_of(names)}; name the one that has as `user`"
+            )
         check_columns(names, {"user": key})
         try:
             check_once(table.column_names)
