@@ -18,7 +18,6 @@ from onlooker.cli.console import (
     print_json,
     progress_bar,
     say,
-    write_charts,
 )
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.options import FILE, log_argument, method_names
@@ -142,7 +141,7 @@ def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: 
         fields = [field for _, field, _ in (*COLUMNS, MEMORY)]
         write_csv(out, [{field: row[field] for field in fields} for row in rows], fields)
     if chart is not None:
-        from onlooker.report.plots import comparison_charts
+        from onlooker.report.plots import comparison_charts, write_charts
 
         write_charts(comparison_charts(rows, reference=found.rows[0].name if simulated else None), chart)
 

@@ -23,7 +23,6 @@ from onlooker.cli.options import LogName
 if TYPE_CHECKING:
     from onlooker.base.types import Progress
     from onlooker.evaluation.comparison import Comparison, Row
-    from onlooker.report.plots import AnyChart
 
 
 CHARTS = (".png", ".svg")
@@ -231,14 +230,3 @@ def _files(log: str) -> list[str]:
     names = log.given if isinstance(log, LogName) else [log]
     found = [[name] if Path(name).is_file() else [str(path) for path in matching(name)] for name in names]
     return [file for files in found for file in files]
-
-
-def write_charts(charts: Sequence[AnyChart], path: str) -> None:
-    """Draw charts side by side, as SVG or PNG by the file's name."""
-    from onlooker.base.files import write_text
-    from onlooker.report.plots import to_png, to_svg
-
-    if Path(path).suffix.lower() == ".svg":
-        write_text(path, to_svg(charts) + "\n")
-    else:
-        to_png(charts, path)

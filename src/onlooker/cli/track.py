@@ -16,7 +16,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import one_line, shown
 from onlooker.cli import groups, options
-from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
+from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say
 from onlooker.cli.opening import like_before, open_log, open_logs, open_scan, print_assumptions
 from onlooker.cli.options import FILE, LEVEL, Number, OneOf, log_argument, words
 
@@ -300,6 +300,7 @@ def _parsed(text: str) -> str | Exploration:
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
+    from onlooker.report.plots import write_charts
     from onlooker.report.tracking_page import tracking_charts
 
     charts = tracking_charts(observer)

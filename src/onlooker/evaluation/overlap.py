@@ -69,7 +69,7 @@ class Calibration:
         # By name: pictures are made above this, from what is measured here.
         from importlib import import_module
 
-        return import_module("onlooker.report.plots.calibration").plot_calibration(self, path)
+        return import_module("onlooker.report.plots.results").plot_calibration(self, path)
 
     def __repr__(self) -> str:
         rows = [["predicted", "arms", "mean", "picked", "likeliest arm", "mean", "picked"]]

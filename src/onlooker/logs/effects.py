@@ -59,7 +59,7 @@ class Effect:
         # By name: pictures are made above this, from what is measured here.
         from importlib import import_module
 
-        return import_module("onlooker.report.plots.effects").plot_effect(self, path)
+        return import_module("onlooker.report.plots.results").plot_effect(self, path)
 
     def __repr__(self) -> str:
         span = f"x from {self.x.min():.6g} to {self.x.max():.6g}"

@@ -132,8 +132,10 @@ def analyse(
             # Its candidates were fitted a moment ago.
             burn_in = 0 if curve is None else curve.start
         observer = SuffixImitation(burn_in=burn_in, l2=l2).fit(rounds)
-        with watch("fitting curves") if score not in (LINEAR, "linear") else nullcontext():
-            curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
+        curved = None
+        if score not in (LINEAR, "linear"):
+            with watch("fitting curves"):
+                curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
         with watch("diagnosing"):
             diagnosis = diagnose(rounds)
         with watch("tracking") as progress:

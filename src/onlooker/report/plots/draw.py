@@ -8,11 +8,12 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree as ET
 
 from onlooker.base.errors import InputError
-from onlooker.base.files import write_bytes
+from onlooker.base.files import write_bytes, write_text
 from onlooker.report.plots.figure import Chart
 from onlooker.report.plots.heat import HeatChart
 from onlooker.report.plots.intervals import DotChart, IntervalChart
@@ -162,6 +163,17 @@ def to_svg(charts: AnyChart | Sequence[AnyChart], *, titles: bool = True, prefix
     row = as_row(charts)
     with _drawn(row, titles=titles, dpi=72) as figure:
         return svg_of(figure, row, prefix=prefix)
+
+
+def write_charts(charts: Sequence[AnyChart], path: str) -> None:
+    """Draw charts side by side into a file, as SVG or PNG by its name."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".svg":
+        write_text(path, to_svg(charts) + "\n")
+    elif suffix == ".png":
+        to_png(charts, path)
+    else:
+        raise InputError(f"{path}: is drawn as .png or .svg, name such a file")
 
 
 def to_png(charts: AnyChart | Sequence[AnyChart], path: str | os.PathLike[str]) -> None:
