@@ -97,7 +97,7 @@ def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherw
         parts = [part.strip() for part in name.split(",")]
         if len(parts) > 1 and all(part in names for part in parts):
             raise InputError(f"the table has no column {name!r}: name {some_of(parts)} one by one")
-        # What nobody typed is not mistyped.
+        # A default name was not mistyped.
         alike = [one for one in names if name in one.lower()] if name == meaning else names
         hints.append(did_you_mean(name, alike))
     if missing:

@@ -179,7 +179,7 @@ class NestedLines:
         self._rest = b""
 
     def see(self, block: bytes) -> None:
-        """Look at the next block."""
+        """Check the next block."""
         text = (self._rest + block).replace(b"\r\n", b"\n")
         # Every other object has a bracket of its own, so that this is the most that one of them can have.
         if _brackets(text) - text.count(_BETWEEN) > DEEPEST and _most_brackets(text) > DEEPEST:

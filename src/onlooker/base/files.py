@@ -199,7 +199,7 @@ def locked(path: Path, held: Path, other: str) -> Iterator[None]:
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        # The work is done, and the system lets go of a lock that is left behind.
+        # The work is done, and the system releases a lock that is left behind.
         for undo in (path.unlink, partial(os.close, descriptor)):
             with suppress(OSError):
                 undo()

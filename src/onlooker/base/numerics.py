@@ -39,7 +39,7 @@ def largest_eigenvalue(matrix: Matrix) -> float:
 
 
 def _norm(matrix: Matrix) -> float:
-    # A third of the time of `numpy.linalg.norm`, which is asked for twice every few rounds.
+    # A third of the time of `numpy.linalg.norm`, which is computed twice every few rounds.
     return math.sqrt(np.vdot(matrix, matrix))
 
 
@@ -78,7 +78,7 @@ class Curvature:
 
     @classmethod
     def of(cls, matrix: Matrix, *, flat: float | None = None, noise: float | Vector = 0.0) -> Curvature:
-        """Look at a matrix; `flat` is `ROUNDING` times d unless given, a diagonal of at most `noise` counts as 0."""
+        """Decompose a matrix; `flat` is `ROUNDING` times d unless given, a diagonal of at most `noise` counts as 0."""
         if not np.isfinite(matrix).all():
             raise InputError("the features are too large for double precision: put them on a smaller scale")
         diagonal = np.diag(matrix)

@@ -83,7 +83,7 @@ def wrapped(line: str, width: int) -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Give a function to report progress to, drawn on stderr; None where nobody watches."""
+    """Give a function to report progress to, drawn on stderr; None without a terminal."""
     with _kernels_watched():
         if sys.stderr is None or not sys.stderr.isatty():
             yield None
@@ -170,7 +170,7 @@ _MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself.
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the table, what its columns mean, and what the observers said of their answers."""
+    """Print the table, what its columns mean, and the observers' warnings."""
     known = any(row.direction_error is not None for row in found.rows)
     say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
     if any(row.share is not None for row in found.rows):
@@ -181,7 +181,7 @@ def print_comparison(found: Comparison) -> None:
 
 
 def _print_warnings(rows: Sequence[Row]) -> None:
-    """Print what the observers said of their answers, each sentence once."""
+    """Print the observers' warnings, each sentence once."""
     said: dict[str, list[str]] = {}
     for row in rows:
         for text in row.warnings:

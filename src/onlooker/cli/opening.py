@@ -64,7 +64,7 @@ def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
 
 
 def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict[str, BanditLog]]:
-    """Read the logs that column `by` tells apart, or a single one without a name."""
+    """Read the logs that column `by` separates, or a single one without a name."""
     from onlooker.formats import opening
 
     if by is None:
@@ -166,7 +166,7 @@ def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state:
 
 @contextmanager
 def _left_out() -> Iterator[list[str]]:
-    """Gather what is said about columns and rounds that were left out; other warnings go their way."""
+    """Collect the warnings about columns and rounds that were left out; others are shown as usual."""
     left_out: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)

@@ -1,4 +1,4 @@
-"""Options that several commands share, the kinds of values that they take, and what they stand for."""
+"""Options that several commands share, the kinds of values that they take, and the values that they denote."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def engine_options(command: Command) -> Command:
 
 
 def check_engine(engine: str, address: str | None) -> None:
-    """Refuse an address that nobody would use."""
+    """Refuse an address that would not be used."""
     if engine == "local" and address is not None:
         raise InputError(f"--address {address}: is of a Ray cluster, so add --engine ray")
 

@@ -169,7 +169,7 @@ def _overview(
 
 
 def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[dict[str, BanditLog]], list[str]]:
-    """The logs by name, a single one without; and what was said while they were read."""
+    """The logs by name, a single one without; and the warnings while they were read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
         opened = open_logs(path, by, columns)

@@ -110,16 +110,11 @@ def track(
 
             # Before the work, not after it.
             check_room(rounds, STATE)
-        with warnings.catch_warnings(), progress_bar("following") as progress:
-            # The summary lists them, and what was skipped is said below.
-            warnings.simplefilter("ignore", OnlookerWarning)
-            if gaps is None:
-                observer.partial_fit(rounds, repeated=repeated, progress=progress)
-            else:
-                observer.fit(rounds, gaps=gaps, progress=progress)
-                assumed.append(_lost(observer, gaps))
+        _follow(observer, rounds, repeated, gaps)
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
+        if gaps is not None:
+            assumed.append(_lost(observer, gaps))
         summary = observer.summary(level)
         verdict = _diagnosed(rounds, level)
         drawn = chart if chart is not None and _draw(observer, chart) else None
@@ -146,6 +141,16 @@ def track(
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
+
+
+def _follow(observer: TrackingObserver, rounds: BanditLog | Parts, repeated: str, gaps: str | None) -> None:
+    """Follow the rounds. Warnings are not shown: the summary lists them, and the output counts skipped rounds."""
+    with warnings.catch_warnings(), progress_bar("following") as progress:
+        warnings.simplefilter("ignore", OnlookerWarning)
+        if gaps is None:
+            observer.partial_fit(rounds, repeated=repeated, progress=progress)
+        else:
+            observer.fit(rounds, gaps=gaps, progress=progress)
 
 
 def _track_groups(
@@ -197,7 +202,7 @@ def _track_groups(
 
 
 def _lost(observer: TrackingObserver, gaps: str) -> str:
-    """How many rounds were lost, in words."""
+    """Describe how many rounds were lost."""
     return (
         f"gaps by {gaps}: {counted(observer.n_lost_, 'round')} of {observer.n_rounds_:,} were lost, and the learner is "
         "taken to have learned there from picks like those nearby"
@@ -312,7 +317,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 
 def _print(summary: TrackingSummary) -> None:
-    """The answer in words, the families, the direction."""
+    """Print the answer as a sentence, the families and the direction."""
     from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))

@@ -132,7 +132,7 @@ def _bins(predicted: Vector, picked: Vector) -> tuple[CalibrationBin, ...]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Overlap:
-    """How much the log tells of another policy; printing it says so in words."""
+    """How much the log reveals about another policy; its `repr` is a sentence."""
 
     n_rounds: int
     """Rounds with a choice."""
@@ -145,11 +145,11 @@ class Overlap:
     deterministic: bool
     """Whether the learner looks deterministic: its propensities are then what is not known of it, not chance."""
     target: str
-    """The other policy, in words."""
+    """Description of the other policy."""
 
     @property
     def sentence(self) -> str:
-        """What it means, in words."""
+        """The interpretation, as a sentence."""
         share = self.effective_sample_size / max(self.n_rounds, 1)
         size = (
             f"for {self.target}, {self.n_rounds} rounds count as {self.effective_sample_size:.0f} ({share:.1%}); one "

@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes at its most, where the system reports it (Linux)."""
+"""The peak memory of a piece of work, where the system reports it (Linux)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Peak:
     """Filled when the work is done."""
 
     mb: float | None = None
-    """Megabytes at the most, beyond what was held before; None where the system does not report it."""
+    """Peak in megabytes, beyond what was held before; None where the system does not report it."""
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Propensities(Pictured):
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much each counted at the end of the log."""
     predicted: Mapping[str, Vector] = field(default_factory=dict)
-    """What each of them said, one per row as `values`."""
+    """The predictions of each, one per row as `values`."""
 
     @property
     def chosen(self) -> Vector:

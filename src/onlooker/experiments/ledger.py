@@ -59,7 +59,7 @@ class Ledger:
         """The stored result of a job, alone in a tuple; nothing in it where there is none.
 
         A damaged file is as good as none: it is reported, and the job counts as not done. A result for other
-        arguments is somebody's work: it is refused, never replaced.
+        arguments is the result of another run: it is refused, never replaced.
         """
         path = self.path(job)
         try:
@@ -115,7 +115,7 @@ def open_ledger(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> 
 
 
 def first_difference(before: object, now: object, name: str = "") -> str:
-    """Where two JSON values differ first, in words; empty if they do not.
+    """Describe the first difference between two JSON values; empty if there is none.
 
     Examples
     --------

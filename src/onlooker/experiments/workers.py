@@ -73,7 +73,7 @@ class Hired(Protocol):
 
 
 WorkersOf = Callable[[Callable[..., Any], int | None], Hired]
-"""Starts workers that call a function: so many, or as many as there is room for."""
+"""Starts workers that call a function: the given number, or as many as there is room for."""
 
 
 @dataclass(eq=False)

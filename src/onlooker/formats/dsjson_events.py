@@ -17,7 +17,7 @@ _NUMBERS = {int, float}
 
 
 class ObjectReader:
-    """Adds what objects describe to the row in hand.
+    """Adds the features of objects to the current row.
 
     Examples
     --------

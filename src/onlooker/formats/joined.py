@@ -209,7 +209,7 @@ class Partitioned:
         return [name for name in self._partitions if name in asked]
 
     def _without(self, columns: Columns) -> Columns:
-        """What the file itself is asked for."""
+        """The options that apply to the file itself."""
         if not self._asked(columns):
             return columns
         if columns.like is not None:

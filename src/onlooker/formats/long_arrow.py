@@ -119,7 +119,7 @@ class Table:
 
 
 def check_arrow(file: LogFile) -> None:
-    """Refuse what is no Arrow file, or would unpack to more than any ordinary log or than fits."""
+    """Refuse what is not an Arrow file, or would unpack to more than any ordinary log or than fits into memory."""
     with file.plain() as plain:
         size = plain.seek(0, os.SEEK_END)
         plain.seek(0)
@@ -157,7 +157,7 @@ def _check_batch(plain: io.RawIOBase, start: int, body: int, batch: Table) -> No
             plain.seek(start + place)
             said = _number("<q", plain.read(8) or b"", 0)
         unpacked, packed = unpacked + (said if said >= 0 else length), packed + length
-    # A column of nothing takes no bytes here, but rows.
+    # A column of nulls takes no bytes here, but has rows.
     check_memory(2 * max(unpacked, 8 * max(0, batch.whole(_LENGTH))))
     if unpacked > max(FLOOR, RATIO * packed):
         raise InputError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""
 _ODD = re.compile(rb"\n[ \t\r]*(?!\xef\xbb\xbf)[^ \t\r\n{]")
-"""Begins a line that is no object, nor one behind a byte order mark."""
+"""Begins a line that is not an object, not even after a byte order mark."""
 
 
 class JsonlSource:

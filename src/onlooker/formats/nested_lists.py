@@ -105,7 +105,7 @@ def round_values(column: Any, name: str, first: int) -> NDArray[Any]:
 
 
 def round_place(t: int) -> str:
-    """Where a round stands, in words.
+    """Describe the position of a round.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _first_null(array: Any) -> int | None:
 
 
 def _arm(row: int, sizes: Index, first: int) -> str:
-    """Where a row stands, in words."""
+    """Describe the position of a row."""
     ends = np.cumsum(sizes)
     t = int(np.searchsorted(ends, row, side="right"))
     return f"{round_place(first + t)}, arm {row - (ends[t] - sizes[t])}"

@@ -38,7 +38,7 @@ def read_obp(
     ----------
     feedback
         `action`, shape (rounds,), numbers from 0; `action_context`, shape (actions, d), or (rounds, actions, d) where
-        it differs between rounds; `context`, shape (rounds, c). Rewards and propensities are not looked at. Every
+        it differs between rounds; `context`, shape (rounds, c). Rewards and propensities are ignored. Every
         action is on offer in every round.
     cross
         Multiply every feature of the context with every feature of the actions, called `context_0 x action_context_0`

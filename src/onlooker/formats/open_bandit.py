@@ -54,7 +54,7 @@ class Items:
         return np.array([float(label == level) for label in self.labels[column]])
 
     def finer(self) -> list[str]:
-        """Columns of labels that only subdivide another: beside it, nothing could tell their weights from its own."""
+        """Columns of labels that only subdivide another: beside it, their weights would not be identifiable."""
         found: list[str] = []
         for name, own in self.labels.items():
             others = [labels for other, labels in self.labels.items() if other != name and other not in found]
@@ -239,7 +239,7 @@ def read(
 def _encoding(
     items: Items, features: Sequence[str] | None, like: Encoded | None, *, with_affinity: bool
 ) -> tuple[Encoding, list[OnlookerWarning]]:
-    """Which features there are, and what to say about the others."""
+    """The features, with a warning about the columns that are left out."""
     levels = items.levels()
     columns = [*items.numbers, *items.labels, *([AFFINITY] if with_affinity else [])]
     if like is not None:

@@ -53,7 +53,7 @@ class Opened(Generic[Held]):
     """A log that was opened, and all that is known of how."""
 
     log: Held
-    """The log, the logs by name where a column tells them apart, or a scan."""
+    """The log, the logs by name where a column separates them, or a scan."""
     format: Format
     """What it was taken to be."""
     assumed: list[str]
@@ -103,9 +103,9 @@ def open_logs(
     """See `read_logs`."""
     with memory_limited(_as_limit(memory_limit)), _found(source, options) as (place, found, file, given):
         if found.read_by is None:
-            raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
+            raise InputError(f"{found.name} has no column that could separate logs: split the file")
         if isinstance(file, LogFiles) and found.columns is None:
-            raise InputError(f"{found.name} is told apart by a column in one file only: read them one by one")
+            raise InputError(f"{found.name} is separated by a column in one file only: read them one by one")
         check_options(found, given | {"by": by}, besides=("by",))
         more, read = _with_tables(given)
         logs = found.read_by(file, by=by, **read)
@@ -149,7 +149,7 @@ def _closed_on_error(place: Place, source: object) -> Iterator[None]:
 
 @contextmanager
 def _found(source: object, options: dict[str, Any]) -> Iterator[tuple[Place, Format, Any, dict[str, Any]]]:
-    """Where a log is, its format, what it is read from, and the options; what goes wrong is said with its name."""
+    """Where a log is, its format, what it is read from, and the options; errors name the log."""
     place, given = locate(source, options)
     with ExitStack() as held:
         if place is not source:
@@ -193,7 +193,7 @@ _BESIDE = {"items": item_columns, "users": user_columns}
 
 @contextmanager
 def _named_together(files: LogFiles) -> Iterator[None]:
-    """Put the names of the first and the last file before what is not said of a single one."""
+    """Put the names of the first and the last file before errors that do not concern a single file."""
     try:
         yield
     except InputError as error:
@@ -234,7 +234,7 @@ def _folder_format(file: LogFile) -> Format | None:
 
 
 def _order(place: Place) -> list[str]:
-    """The order of several files, in words, and the columns that their folders are named for."""
+    """Describe the order of several files, and the columns that their folders are named for."""
     if len(place.files) < 2:
         return []
     names = below_common_folder([place.called(path) for path in place.paths])

@@ -28,7 +28,7 @@ from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import is_pattern, matching
 
 STDIN = "-"
-"""What stands for the standard input."""
+"""The name of the standard input."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _VW = re.compile(rb"(shared\b[^|]*|[\d.:eE+-]*[ \t]*|\d+ \S+ [01] )\|")
 """The first line of a file of Vowpal Wabbit's, or of Yahoo's R6A."""
@@ -151,7 +151,7 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def _named_place(name: str, sql: str | None, spool: Spool) -> Place:
-    """What a name stands for."""
+    """The place that a name denotes."""
     if not _is_elsewhere(name):
         return _here(name, sql)
     if name == STDIN:
@@ -193,7 +193,7 @@ def files_of_folder(place: Place) -> Place:
 
 
 def _set_partitions(places: Sequence[Place]) -> None:
-    """Tell files what the folders that they lie in are named for."""
+    """Set the partitions of files from the names of their folders."""
     files = [(place.called(file.path), file) for place in places for file in place.files]
     for values, (_, file) in zip(partitions([name for name, _ in files]), files, strict=True):
         file.partitions = values

@@ -39,10 +39,10 @@ from onlooker.logs.round_table import (
     resolved,
     rounds_of_table,
 )
-from onlooker.logs.timestamps import Counts, check_one_kind, tell_rounds
+from onlooker.logs.timestamps import Counts, check_one_kind, warn_rounds
 
 _SURVEY_ROWS = 1 << 16
-"""Rows that are looked at together in the pass that finds arms and levels."""
+"""Rows that are read together in the pass that finds arms and levels."""
 
 
 def read_rounds(source: Source, columns: Columns) -> Rounds:
@@ -171,7 +171,7 @@ class _Survey:
         self._rows = self._offered = 0
 
     def see(self, source: Source) -> None:
-        """Look at a file."""
+        """Update with a file."""
         import pyarrow as pa
 
         columns = self._columns
@@ -229,7 +229,7 @@ class _Survey:
         """The arms."""
         (ids,) = self._ids
         if self._columns.order_by is None and self._counts.found:
-            tell_rounds(self._columns.round)
+            warn_rounds(self._columns.round)
         return Items(arms=Arms(whole_ids(ids) if self._text_ids and is_text(ids.type) else ids))
 
     def n_offered(self, n_arms: int) -> int:

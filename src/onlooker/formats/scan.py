@@ -113,7 +113,7 @@ class LogScan:
         return self._guarded(pair for pair in read if pair[0] in wanted)
 
     def stretches(self) -> Iterator[Stretch] | None:
-        """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
+        """The parts of `run`, each of which can be read on its own; None where they can only be read in order."""
         return self._scanned.stretches()
 
     def check_unchanged(self) -> None:

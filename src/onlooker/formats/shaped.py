@@ -32,7 +32,7 @@ def shaped(source: Source, columns: Columns) -> Source:
 
 
 _FOUND: dict[str, str] = {}
-"""How rows of sources describe rounds, in words, by their paths, as they were last opened."""
+"""Descriptions of how rows represent rounds, by path, as last opened."""
 
 
 def _key(source: Source) -> str:
@@ -125,7 +125,7 @@ class ShapedSource:
     def table(self, columns: Columns) -> Any:
         """The long table, of the columns that are needed."""
         rows = flattened(self._source.table(self._reading))
-        self.tell(rows)
+        self.warn(rows)
         long = self.rows.long(rows)
         check_memory(2 * long.nbytes)
         return long.select(columns.needed or self.names)
@@ -144,7 +144,7 @@ class ShapedSource:
             table = flattened(_as_numbers(pa.Table.from_batches([batch]), self.rows.given))
             if not len(table):
                 continue
-            self.tell(table)
+            self.warn(table)
             last = self._in_order(table, row, last)
             long = self._text(self.rows.long(table, row, self._first_round)).select(list(names))
             row += len(table)
@@ -158,12 +158,12 @@ class ShapedSource:
             rows = sum(map(len, before._source.batches(before._reading, column, HEAD_ROWS)))
             self._first_round = before._first_round + rows
 
-    def tell(self, table: Any) -> None:
+    def warn(self, table: Any) -> None:
         """Say once what is not used."""
         if not self._told:
             self._told = True
-            self.rows.tell_left_out()
-            self.rows.tell_times(table)
+            self.rows.warn_left_out()
+            self.rows.warn_times(table)
 
     def _text(self, long: Any) -> Any:
         """Ids as text where the source has them so."""

@@ -24,7 +24,7 @@ Key = str | tuple[str, str]
 
 
 class Columns(dict[Key, int]):
-    """Number of every feature, given when it first appears; -1 for one that nobody asked for.
+    """Number of every feature, given when it first appears; -1 for one that was not requested.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class SparseRows:
     _checked: int = 0
 
     def add(self, key: Key, value: float) -> None:
-        """Add a cell to the row in hand, unless nobody asked for its feature."""
+        """Add a value to the current row, unless its feature was not requested."""
         number = self.columns[key]
         if number >= 0:
             self.numbers.append(number)
@@ -123,7 +123,7 @@ class SparseRows:
         self.values.extend(values)
 
     def end_row(self, line: int) -> None:
-        """Close the row in hand, which `line` of the file describes."""
+        """Close the current row, which `line` of the file describes."""
         self.n_rows += 1
         self._ends.append(len(self.numbers))
         self._lines.append(line)

@@ -67,7 +67,7 @@ class Spool:
                 yield path, file
 
     def check_room(self, size: int) -> None:
-        """Refuse to copy so many bytes where they do not fit."""
+        """Refuse to copy this many bytes where they do not fit."""
         free = shutil.disk_usage(self.folder).free - _MARGIN
         if size > free:
             where = f"{self.folder.parent} has {max(free, 0) / 1e6:,.0f} MB of room"
@@ -81,7 +81,7 @@ class Spool:
 
 
 def _hold(folder: Path) -> int | None:
-    """Lock a folder until it is let go, or the process ends however it ends; None where the system has no locks."""
+    """Lock a folder until it is released or the process ends, however it ends; None where the system has no locks."""
     if os.name != "posix":
         return None
     import fcntl

@@ -94,7 +94,7 @@ class LogFile:
         return cast("Found", self._found[find])
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes, decompressed: enough to tell what it is."""
+        """The first bytes, decompressed: enough to recognise the format."""
         return self.once(_first_bytes)[:size]
 
     def stream(self) -> BinaryIO:

@@ -136,7 +136,9 @@ def _numbers(described: list[bytes], count: int) -> list[float]:
     try:
         return [*map(float, texts)]
     except ValueError as error:
-        raise InputError(f"has a value that is no number ({str(error)[-40:]}): correct it or leave it out") from error
+        raise InputError(
+            f"has a value that is not a number ({str(error)[-40:]}): correct it or leave it out"
+        ) from error
 
 
 FORMAT = Format(

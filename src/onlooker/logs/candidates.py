@@ -109,7 +109,7 @@ class Candidates(RowShape):
 
     @property
     def assumed(self) -> str:
-        """What was assumed about it, in words."""
+        """The assumptions, as reported to users."""
         how = "flags" if self._flag is not None else "ids" if self._by_id else "positions, from 0"
         return f"candidates: a row is a round, arms from {self.column!r}, picks by {how}"
 
@@ -310,7 +310,7 @@ def _from_json(values: Any, name: str, first_row: int, ids: frozenset[str]) -> A
 
 
 def _mixed(found: list[list[dict[str, Any]]], name: str, first_row: int, error: Exception) -> InputError:
-    """What to say where Arrow finds no type: the row to blame is the first that is of another kind than before."""
+    """The error where Arrow finds no common type: it names the first row whose type differs from those before."""
     kinds: dict[str, type] = {}
     for row, entry in enumerate(found):
         for key, value in (pair for one in entry for pair in one.items()):

@@ -1,7 +1,7 @@
 """Categories: text columns as one-hot features, each level against the first.
 
-A set of one-hot features that names every level adds up to one in every row, so no choice could tell its weights from
-one another. The first level is the reference: it gets no feature, and the weights of the others say how much better
+A set of one-hot features that names every level adds up to one in every row, so its weights would not be identifiable.
+The first level is the reference: it gets no feature, and the weights of the others say how much better
 than it they are.
 """
 

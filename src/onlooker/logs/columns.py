@@ -1,4 +1,4 @@
-"""Columns of a long table: what each means, which of them are features, and what is said where that is not clear."""
+"""Columns of a long table: what each means, which are features, and errors where that is not clear."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LEAVE_OUT = "leave-out"
 """What columns are called that say which arms may be the pick, and with what probability a row was kept."""
 
 MANY = 10_000
-"""Levels beyond which nobody counts them."""
+"""Levels beyond which they are not counted."""
 
 
 def is_outcome(name: str) -> bool:
@@ -194,7 +194,7 @@ class Columns:
 
     @property
     def named(self) -> list[str] | None:
-        """Columns of the features, where the user has said which."""
+        """Columns of the features, if the user named them."""
         if self.per_round:
             return list(dict.fromkeys(self.context))
         if self.like is not None:
@@ -205,7 +205,7 @@ class Columns:
 
     @property
     def needed(self) -> list[str] | None:
-        """Columns that are read, where the user has said which are features."""
+        """Columns that are read, if the user named the features."""
         named = self.named
         return None if named is None else list(dict.fromkeys([*self.keys, *named, *self.crossed]))
 
@@ -230,7 +230,7 @@ class Columns:
             raise InputError(f"the features have {doubled[0]!r} twice: name it once")
 
     def _otherwise(self, names: Sequence[str]) -> str:
-        """How to read the table if its rows are rounds, where nobody has said that they are offered arms."""
+        """How to read the table if its rows are rounds, where no option says that rows are offered arms."""
         if (self.round, self.chosen) != ("round", "chosen") or {"round", "chosen"} <= {*names}:
             return ""
         pick = next((name for name in (self.arm, *names) if name and name.strip().lower() in PICKS), self.arm)
@@ -292,7 +292,7 @@ def _texts(schema: Any, names: Sequence[str], chosen: set[str]) -> list[str]:
 
 
 def understood(names: Sequence[str], columns: Columns) -> Columns:
-    """Say what follows from a table's names: where the picks of slates are, and what products `like` has.
+    """Infer options from a table's column names: where the picks of slates are, and what products `like` has.
 
     Features of `like` that the table lacks are products of two columns where it has these.
 
@@ -315,7 +315,7 @@ def understood(names: Sequence[str], columns: Columns) -> Columns:
 
 
 def time_columns(schema: Any, columns: Columns) -> list[str]:
-    """Columns that may hold the rounds' times without anybody having said so."""
+    """Columns that may hold the rounds' times although no option names them."""
     if columns.order_by is not None or columns.named is not None:
         return []
     chosen = columns.categories or ()
@@ -374,6 +374,6 @@ def _apart(levels: Mapping[str, int]) -> bool:
 
 
 def no_features(columns: Columns, others: Sequence[str]) -> InputError:
-    """What to say of a table without a feature."""
+    """The error for a table without a feature."""
     found = f" (left out: {some_of(others)})" if others else ""
     return InputError(f"the table has no feature besides {some_of(columns.keys)}{found}: name the features")

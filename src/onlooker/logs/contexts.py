@@ -95,7 +95,7 @@ def parts_of_contexts(
 
 
 def _with_ones(described: Described) -> Described:
-    """With a column of ones before categories: without one nothing would tell arms apart at the reference levels."""
+    """With a column of ones before categories: without one nothing would distinguish arms at the reference levels."""
     names = described.names or ()
     if CONSTANT in names:
         return described
@@ -284,7 +284,7 @@ def _flat(offered: Any) -> tuple[Any, Index]:
 
 
 def _found_arms(picked: Sequence[Any], offers: _Offers | None, table: _ArmTable | None) -> Ids:
-    """All arms that there are, where nobody has listed them: those of the table, else those offered or picked."""
+    """All arms, where they are not listed: those of the table, else those offered or picked."""
     if table is not None and table.ids is not None:
         return check_arms(in_order(table.ids))
     distinct = picked if offers is None or offers.mask is not None else [*offers.distinct]

@@ -70,7 +70,7 @@ class Crossing:
         return found
 
     def positions(self, log: Crossing) -> Index | None:
-        """Where the weights of a log's columns are among these; None where only their names can tell.
+        """Where the weights of a log's columns are among these; None where only their names can decide.
 
         Examples
         --------

@@ -21,9 +21,9 @@ from onlooker.logs.encoding import is_number
 from onlooker.logs.grouping import group_rounds
 
 _HEAD_ROWS, _HEAD_VALUES = 1 << 16, 1 << 22
-"""Rows and values that are looked at: 32 MB of a wide table."""
+"""Rows and values that are examined: 32 MB of a wide table."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-"""Words of a name, whether they are parted by signs or by capitals."""
+"""Words of a name, separated by signs or by capitals."""
 _IDS = frozenset(
     {"id", "ids", "uid", "uuid", "guid", "pk", "key", "hash", "token", "idx", "index", "row", "rownum", "seq"}
 )
@@ -35,7 +35,7 @@ _PERSONS = frozenset(
         *("session", "request", "impression", "event", "trace", "query", "order", "transaction", "ticket", "visit"),
     }
 )
-"""Names of what a number can only stand for, not measure; ids where they do not vary within rounds."""
+"""Names of what a number can only identify, not measure; ids where they do not vary within rounds."""
 _CHANCES = frozenset(
     {"p", "pi", "prob", "probs", "probability", "probabilities", "propensity", "propensities", "pscore", "chance"}
 )
@@ -116,7 +116,7 @@ class _Rounds:
 
 
 def head_rows(n_columns: int) -> int:
-    """How many rows so many columns are judged by.
+    """How many rows to examine, given the number of columns.
 
     A scan sees no more of a file before it decides, so a table in memory is judged by them too, and both find the same
     features.
@@ -176,7 +176,7 @@ def _values(column: Any) -> Vector:
 
 
 def _what(name: str, values: Vector, rounds: _Rounds, *, crossed: bool) -> str:
-    """What a column is instead of a feature; empty where it is one. Most are told by little."""
+    """What a column is instead of a feature; empty where it is one. Most columns are recognised quickly."""
     low, high = float(values.min()), float(values.max())
     if not np.isfinite([low, high]).all():
         return ""

@@ -45,7 +45,7 @@ def is_text(type: Any) -> bool:
 
 
 def place(row: int) -> str:
-    """Where a row stands, in words; `row` counts from 0.
+    """Describe the position of a row; `row` counts from 0.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def place(row: int) -> str:
 def check_complete(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> None:
     """Refuse a key column that has gaps; `first_row` is the number of its first row in the file.
 
-    Of a `part` of a column nobody knows how many gaps there are in all.
+    Of a `part` of a column the total number of missing values is unknown.
     """
     found = _gaps(column)
     if found is not None:
@@ -139,11 +139,11 @@ def level_counts(column: Any, name: str) -> Counter[str]:
 
 
 def feature_rows(
-    table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True, free: bool = True
+    table: Any, encoding: Encoding, *, first_row: int = 0, whole: bool = True, free: bool = True
 ) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
 
-    Levels that the encoding does not know are listed in a warning, unless `tell` is false; for `free` see
+    Levels that the encoding does not know are listed in a warning, if the table is the `whole` log; for `free` see
     `check_gaps`.
 
     Examples
@@ -165,7 +165,7 @@ def feature_rows(
             unseen.update(new)
         return unseen
 
-    fill_checked(table, encoding, fill, first_row=first_row, tell=tell, free=free)
+    fill_checked(table, encoding, fill, first_row=first_row, whole=whole, free=free)
     return found[0]
 
 
@@ -179,7 +179,7 @@ def fill_checked(
     fill: Callable[[Pieces, np.dtype[Any]], Counter[tuple[str, str]]],
     *,
     first_row: int,
-    tell: bool,
+    whole: bool,
     free: bool,
 ) -> None:
     """Have the pieces of a table laid into rows of a type, between the checks of its columns.
@@ -198,7 +198,7 @@ def fill_checked(
                 )
             kinds.append(field.type)
     if any(column.null_count for column in needed.columns):
-        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
+        check_gaps(needed, needed.column_names, first_row, part=not whole, free=free)
     single = bool(kinds) and all(pa.types.is_float32(kind) for kind in kinds)
     pieces = needed.to_batches(max_chunksize=_PIECE_ROWS)
     starts = np.cumsum([0, *map(len, pieces)]).tolist()
@@ -206,10 +206,10 @@ def fill_checked(
         unseen = fill(zip(pieces, starts, strict=False), np.dtype(np.float32 if single else np.float64))
     except InputError:
         # Not a number is one more way of being missing, of which a piece knows its own only.
-        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
+        check_gaps(needed, needed.column_names, first_row, part=not whole, free=free)
         raise
-    if tell:
-        tell_unseen(unseen, encoding)
+    if whole:
+        warn_unseen(unseen, encoding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +316,7 @@ def column_levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
     return levels, arrow_values(coded.indices).astype(np.int64)
 
 
-def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
+def warn_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
     """Warn of levels, by column and level with their rows, that the encoding does not know."""
     for column in dict.fromkeys(column for column, _ in unseen):
         found = [(level, rows) for (name, level), rows in unseen.items() if name == column]

@@ -24,7 +24,7 @@ from onlooker.logs.partial import Marks
 from onlooker.logs.ragged import blocks
 from onlooker.logs.slates import slate_choices
 from onlooker.logs.sparse_encoding import encoded_rows
-from onlooker.logs.timestamps import Falls, as_times, counts, tell_falls, tell_rounds
+from onlooker.logs.timestamps import Falls, as_times, counts, warn_falls, warn_rounds
 
 
 def is_table(given: object) -> bool:
@@ -126,7 +126,7 @@ def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
 
 
 def without_missing(table: Any, columns: Columns) -> Any:
-    """The table without the rounds that miss a feature, where they are to be left out; how many is said."""
+    """The table without the rounds that miss a feature, where they are to be left out; a warning gives their number."""
     if columns.missing is None or not len(table):
         return table
     import pyarrow as pa
@@ -142,7 +142,7 @@ def without_missing(table: Any, columns: Columns) -> Any:
         return table
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
     if any(key.null_count for key in keys):
-        # Which round a row is of is not known: that is said where ids are looked at.
+        # A row without an id belongs to no known round: the check of the ids reports it.
         return table
     grouping = group_rounds(keys)
     incomplete = np.logical_or.reduceat(grouping.in_order(marks), grouping.offsets[:-1])
@@ -187,7 +187,7 @@ def parts_of_table(
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
     free = columns.like is None
-    rows = encoded_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
+    rows = encoded_rows(table, encoding, first_row=first_row, whole=not adjacent, free=free)
     ids = arrow_values(keys[columns.round].take(grouping.first))
     arms = None if columns.arm is None else arrow_values(keys[columns.arm])
     marks = None
@@ -219,10 +219,10 @@ def parts_of_table(
     )
     if not adjacent:
         if columns.order_by is None and _miscounted(parts):
-            tell_rounds(columns.round)
+            warn_rounds(columns.round)
         seen = OnPicks(len(parts.feature_names))
         seen.see(parts)
-        seen.tell(parts.feature_names)
+        seen.warn(parts.feature_names)
     return parts
 
 
@@ -259,7 +259,7 @@ class OnPicks:
         self._surprise = np.zeros(n_features)
 
     def see(self, parts: LogArrays) -> None:
-        """Look at some rounds."""
+        """Update with some rounds."""
         if parts.possible is not None:
             # Which rows were picked is not known.
             self._others += 1
@@ -276,7 +276,7 @@ class OnPicks:
             self._others += np.count_nonzero(rows, axis=0) - np.count_nonzero(picked, axis=0)
             self._surprise += np.log(np.diff(offsets)) @ picked
 
-    def tell(self, names: Sequence[str]) -> None:
+    def warn(self, names: Sequence[str]) -> None:
         """Warn of them, by name."""
         found = [names[j] for j in np.flatnonzero((self._others == 0) & (self._surprise > _SURPRISE)).tolist()]
         if found:
@@ -286,13 +286,13 @@ class OnPicks:
 
 
 def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
-    """What to say about a time that falls where it must not."""
+    """The error for times that are out of order where they must not be."""
     remedy = "a scan cannot sort, so sort the file or read it whole"
     return InputError(f"column {column!r}, {place(row)} is {time}, after {before}: {remedy}")
 
 
 def scattered_round(column: str, row: int, round: object) -> InputError:
-    """What to say about a round whose rows are not next to each other where they must be."""
+    """The error for a round whose rows are not next to each other where they must be."""
     remedy = "a scan needs the rows of a round next to each other, so sort the file or read it whole"
     return InputError(f"column {column!r}, {place(row)} goes back to round {round!r}: {remedy}")
 
@@ -316,12 +316,12 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     if any(has_gap(table[name]) for name in texts):
         check_gaps(table, names)
     found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
-    tell_times(table, columns)
+    warn_times(table, columns)
     return found
 
 
-def tell_times(table: Any, columns: Columns) -> None:
-    """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
+def warn_times(table: Any, columns: Columns) -> None:
+    """Warn of columns that look like times and decrease from a round to the next, each learner on its own."""
     names = time_columns(table.schema, columns)
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
     if not names:
@@ -336,7 +336,7 @@ def tell_times(table: Any, columns: Columns) -> None:
     if columns.by is not None:
         codes = arrow_values(keys[0].take(first).dictionary_encode().indices)
         stretches = [first[codes == code] for code in range(codes.max() + 1)]
-    tell_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
+    warn_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
 
 
 def _falls(column: Any) -> bool:

@@ -94,7 +94,7 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
         raise InputError(
             f"column {name!r}, {place(first_row + row)} is {times[row]}, but the same round has {of_round[t]} "
             f"in row {first_row + grouping.first[t] + 1}: a round happens at one time; if several learners share ids, "
-            "tell them apart with `by`"
+            "separate them with `by`"
         )
     rank = np.argsort(of_round, kind="stable")
     if np.array_equal(rank, np.arange(len(rank))):
@@ -127,9 +127,9 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
         t = int(np.flatnonzero(counts != 1)[0])
         found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
         id_, at = ids.tolist()[t], place(first_row + int(grouping.first[t]))
-        apart = "; if several learners share ids, tell them apart with `by`"
+        apart = "; if several learners share ids, separate them with `by`"
         if by is not None:
-            apart = f"; where {by!r} differs within a round, it cannot tell learners apart"
+            apart = f"; where {by!r} differs within a round, it cannot identify learners"
         raise InputError(
             f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1{apart}"
             + ("; if they are the arms that may have been picked, name it as `possible`" if counts[t] > 1 else "")
@@ -138,7 +138,7 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
 
 
 def odd_pick(name: str, row: int, found: object) -> InputError:
-    """What to say about a value in the column of picks that is none."""
+    """The error for an invalid value in the column of picks."""
     if found in {"0", "1"}:
         return InputError(f"column {name!r}, {place(row)} is the text {found!r}: turn the column into numbers")
     return InputError(

@@ -45,7 +45,7 @@ SPARSER = 1 / 8
 
 
 def stays_sparse(n_rows: int, n_features: int, n_values: int) -> bool:
-    """Whether rows that are read are kept sparse: so many values are not 0.
+    """Whether rows that are read are kept sparse, given the number of non-zero values.
 
     Examples
     --------

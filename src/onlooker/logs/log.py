@@ -50,7 +50,7 @@ class BanditLog(Constructors):
     offsets
         Shape (N + 1,): round `t` offers the rows `offsets[t]` to `offsets[t + 1] - 1`.
     chosen
-        Shape (N,): position of the pick within its round. None where `possible` says what is known of the picks.
+        Shape (N,): position of the pick within its round. None if only `possible` is known.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
     times
@@ -351,7 +351,7 @@ class BanditLog(Constructors):
 
     @property
     def arm_ids(self) -> Ids | None:
-        """One id per row, or None; of contexts it is made when it is asked for."""
+        """One id per row, or None; of contexts it is computed on access."""
         if self._arm_ids is None and isinstance(self.features, Layout):
             return self.features.row_ids()
         return self._arm_ids
@@ -483,7 +483,7 @@ def as_log(log: object, needed_by: str = "this") -> BanditLog:
 
 
 def as_narrow(log: object, needed_by: str) -> BanditLog:
-    """Refuse what is not a log in memory, and one of so many sparse features that the work would never end."""
+    """Refuse what is not a log in memory, and a log with too many sparse features to finish in any reasonable time."""
     found = as_log(log, needed_by)
     if isinstance(found.features, Layout):
         check_narrow(found.n_features, needed_by)
@@ -493,7 +493,7 @@ def as_narrow(log: object, needed_by: str) -> BanditLog:
 
 
 def check_narrow(n_features: int, needed_by: str) -> None:
-    """Refuse so many features of a log that is not an array that the work would never end."""
+    """Refuse a sparse or factored log with too many features to finish in any reasonable time."""
     if n_features > WIDEST:
         raise InputError(
             f"{needed_by} takes up to {WIDEST:,} features where most are 0, and the log has {n_features:,}: name "

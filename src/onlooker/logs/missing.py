@@ -30,7 +30,7 @@ In a sweep all missing values are drawn again. The fewer are known, the more the
 LENDERS = 100
 """Rows on either side, by what their other features predict, that may lend a value."""
 TRIED = 3
-"""Of these, so many are compared with the value that a row has, by how probable they make the pick."""
+"""Number of these that are compared with a row's own value, by how probable each makes the pick."""
 LEAST = 0.1
 """Predicted variance of rows that lend at least, as a share of the mean one."""
 PRIOR = 1e-4

@@ -96,7 +96,9 @@ def as_offer_probability(values: ArrayLike, offsets: Index, possible: Marks | No
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("offer_probability holds what is no number: pass one probability per offered arm") from None
+        raise InputError(
+            "offer_probability holds values that are not numbers: pass one probability per offered arm"
+        ) from None
     if array.shape != (int(offsets[-1]),):
         raise InputError(
             f"offer_probability has shape {array.shape}: pass one for each of the {int(offsets[-1])} offered arms"
@@ -111,7 +113,7 @@ def as_offer_probability(values: ArrayLike, offsets: Index, possible: Marks | No
 
 
 def _of_picks(array: Vector, offsets: Index, chosen: Index) -> Vector:
-    """Put the probability of the others where all picks are said to have been kept for certain, and only they."""
+    """Give picks the probability of the other rows, where picks alone have probability 1."""
     rows = offsets[:-1] + chosen
     others = np.ones(len(array), dtype=bool)
     others[rows] = False
@@ -141,7 +143,7 @@ def check_even_sample(chances: Vector, offsets: Index, needed_by: str) -> None:
 
 
 def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
-    """What to say where picks are needed of which only sets are known."""
+    """The error for picks that are needed where only sets are known."""
     return InputError(
         f"in {n_sets:,} of {counted(n_rounds, 'round')} only a set of arms is known that holds the pick (`possible`), "
         "and picks are needed here: use SuffixImitation or diagnose, or with the log in memory DynamicImitation, "
@@ -150,7 +152,7 @@ def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
 
 
 def known_in_part(log: Any) -> list[str]:
-    """What a log knows only in part, a line each; one that is in parts is gone through once, if its first one says so.
+    """What a log knows only in part, one line each; a log in parts is scanned once, if its first part is partial.
 
     Examples
     --------

@@ -43,7 +43,7 @@ class EvenSample:
         self._chosen: list[Index] = []
         self._marks: list[Marks] = []
         self._chances: list[Vector] = []
-        """What is known of the rows only in part."""
+        """Marks and offer probabilities of the rows."""
         self._in_part = [False, False]
         """Whether picks are known to sets, and offers are a sample."""
         self._n_rows = 0
@@ -131,7 +131,7 @@ class EvenSample:
 
 
 SAMPLE_BYTES = 1 << 27
-"""Memory that the features of a sample may take unless said otherwise."""
+"""Memory that the features of a sample may take by default."""
 
 
 @runtime_checkable
@@ -243,12 +243,12 @@ def _largest(rows: Features | Layout) -> Vector:
 
 @dataclass(frozen=True)
 class SurveyPart:
-    """PartsSummary a part, and take every `stride`-th round of the log."""
+    """Summarise a part, and take every `stride`-th round of the log."""
 
     stride: int = 1
 
     def __call__(self, part: BanditLog, first: int) -> PartSurvey:
-        """PartsSummary the part that begins at round `first`."""
+        """Summarise the part that begins at round `first`."""
         skipped = -first % self.stride
         taken = part if self.stride == 1 else part[skipped :: self.stride]
         return PartSurvey(
@@ -283,14 +283,14 @@ class PartsSummary:
         return int(self.firsts[-1])
 
     def after(self, parts: Parts, start: int) -> Counts:
-        """How much the rounds from `start` on hold; only the part that `start` cuts is looked at again."""
+        """How much the rounds from `start` on hold; only the part that `start` cuts is read again."""
         place = int(np.searchsorted(self.firsts, start))
         whole = self.counts[place:]
         cut = () if self.firsts[place] == start else parts.run(CountRounds(), start, int(self.firsts[place]))
         return sum([*cut, *whole], start=Counts(n_rounds=0, n_choices=0, log_arms=0.0))
 
     def behind_slate(self, parts: Parts, start: int) -> int:
-        """The same round, or the one behind the slate that `start` would cut; only its part is looked at again."""
+        """The same round, or the one behind the slate that `start` would cut; only its part is read again."""
         place = int(np.searchsorted(self.firsts, start))
         if self.firsts[place] == start or not self.counts[place - 1].slated:
             return start

@@ -99,6 +99,6 @@ def long_table(table: Any, columns: Columns) -> tuple[Any, Columns]:
     if shape is None:
         return table, columns
     flat = flattened(table)
-    shape.tell_left_out()
-    shape.tell_times(flat)
+    shape.warn_left_out()
+    shape.warn_times(flat)
     return shape.long(flat), shape.columns

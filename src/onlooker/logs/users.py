@@ -16,7 +16,7 @@ from onlooker.logs.encoding import is_text, place
 from onlooker.logs.offered_ids import Arms, check_unique, plain_ids
 
 ID_NAMES = ("user", "user_id", "userid", "uid", "id")
-"""What the ids of users may be called where nobody says it."""
+"""Names that the column of user ids may have where none is given."""
 
 
 def joined_by(table: Any, names: Sequence[str], columns: Columns) -> tuple[Users, Columns]:

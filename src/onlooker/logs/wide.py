@@ -189,7 +189,7 @@ class Wide(RowShape):
 
     @property
     def assumed(self) -> str:
-        """What was assumed about it, in words."""
+        """The assumptions, as reported to users."""
         from_zero = ", picks count from 0" if self._from_zero else ""
         offered = f", offered where {self._offered!r} is 1" if self._offered is not None else ""
         return f"wide: a row is a round, arms {some_of(self.arms)}{from_zero}{offered}"
@@ -309,7 +309,7 @@ class Wide(RowShape):
         return pa.concat_arrays([one.cast(kind) for one in plain])
 
     def _unlike(self, table: Any, feature: str, first_row: int) -> InputError:
-        """What to say of a feature that is numbers for some arms and text for others: the first text is to blame."""
+        """The error for a feature that is numbers for some arms and text for others; it names the first text."""
         for cells in self.grid.values():
             column = table[cells[feature]]
             if not is_text(column.type):

@@ -1,4 +1,4 @@
-"""Everything that a report says of one log, found in one go."""
+"""The analysis behind a report on one log."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from onlooker.observers.base import about_shrinkage
 from onlooker.report.curves import CurvedFit, curved_fit
 
 SAMPLED_VALUES = 1 << 22
-"""Features of the rounds in which typical differences are looked for: 32 MB, which tell them to some hundredths."""
+"""Feature values from which typical differences are estimated: 32 MB, for an accuracy of some hundredths."""
 STRETCHES, LEAST_STRETCH = 20, 50
-"""Agreement is given for so many parts of the log at most, of so many rounds with a choice at least."""
+"""Most parts of the log for which agreement is given, and fewest rounds with a choice in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ def analyse(
 def typical_differences(log: BanditLog) -> Vector:
     """Standard deviation of each feature between the arms of a round, in an even sample of the rounds, shape (d,).
 
-    Ones where there are so many features that not even a few rounds of them can be written out.
+    Ones if there are too many features to write out even a few rounds.
 
     Examples
     --------

@@ -101,7 +101,7 @@ def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
 
 
 def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
-    """Draw a chart's data and texts; give what stands for each series and level in a legend."""
+    """Draw a chart's data and texts; return the legend's handle of each series and level."""
     axes.set(xscale="log" if chart.log_x else "linear", yscale="log" if chart.log_y else "linear")
     set_ticks(axes.xaxis, log=chart.log_x, most=5)
     set_ticks(axes.yaxis, log=chart.log_y)
