@@ -14,7 +14,7 @@ from onlooker.base.text import some_of
 
 
 def as_whole(value: Any, name: str, *, least: int = 0) -> int:
-    """Give `value` as an int of at least `least`.
+    """Return `value` as an int of at least `least`.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def as_whole(value: Any, name: str, *, least: int = 0) -> int:
 def as_number(
     value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
 ) -> float:
-    """Give `value` as a finite float that is larger than `above`, at least `least` and at most `most`.
+    """Return `value` as a finite float that is larger than `above`, at least `least` and at most `most`.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def as_number(
 
 
 def as_level(level: Any) -> float:
-    """Give the coverage that intervals aim for: a number between 0 and 1, neither of them.
+    """Return the nominal coverage of intervals: a number strictly between 0 and 1.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def as_level(level: Any) -> float:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Ask for the known word that is nearest to a mistyped one; say nothing where none is near.
+    """Suggest the known word nearest to a mistyped one; empty if none is near.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """How many of a thing there are.
+    """A count with its noun, in the singular or the plural.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
-    """Every wanted column is there; `wanted` maps what a column means to its name, `otherwise` ends the message."""
+    """Refuse a table that lacks a column; `wanted` maps meanings to column names, `otherwise` ends the message."""
     missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
     hints = []
     for meaning, name in missing.items():
@@ -125,7 +125,7 @@ def is_list(kind: Any) -> bool:
 
 
 def check_plain(column: Any, name: str) -> None:
-    """Refuse a column, or a field of a schema, that holds lists or the like."""
+    """Refuse a column, or a field of a schema, that holds lists, structs or maps."""
     import pyarrow as pa
 
     if pa.types.is_nested(column.type):

@@ -30,7 +30,7 @@ _ENTRY = 100
 
 
 def read_document(path: str | os.PathLike[str], schemas: Sequence[str], kind: str, *, writer: str) -> dict[str, Any]:
-    """Read a JSON object of one of these schemas; what would not fit into memory is refused before it is taken in."""
+    """Read a JSON object of one of these schemas; what would not fit into memory is refused before it is loaded."""
     try:
         check_fits(Path(path))
         document = parsed(Path(path).read_bytes(), object_pairs_hook=_once)
@@ -72,7 +72,7 @@ def _digest(document: dict[str, Any]) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object in which every name occurs once: of two, it is not known which was meant."""
+    """Refuse an object with a repeated name: it would be ambiguous."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
@@ -82,7 +82,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def within(name: str) -> Iterator[None]:
-    """Say in which part of a document a value is wrong, whatever went wrong with it.
+    """Name the part of a document in which a value is wrong, in any error.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class _PlaceError(InputError):
 
 
 def check_fits(path: Path) -> None:
-    """Refuse a file of JSON whose values would take more memory than there is, counted without making them."""
+    """Refuse a JSON file whose values would not fit into memory, counted without building them."""
     state = path.stat()
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
         raise InputError("is a device or a pipe: name a file")
@@ -138,7 +138,7 @@ _BETWEEN = b"}\n{"
 
 
 def parsed(text: bytes, **options: Any) -> Any:
-    r"""The value of a JSON text in UTF-8; `ValueError` where it is none, `InputError` where it would do harm.
+    r"""The value of a JSON text in UTF-8; `ValueError` if it is not JSON, `InputError` if it is malicious.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def parsed(text: bytes, **options: Any) -> Any:
 
 
 def check_nesting(text: bytes) -> int:
-    """Refuse JSON that is nested too deeply, by its brackets outside of strings; gives how many are open at its end."""
+    """Refuse JSON that is nested too deeply, by its brackets outside of strings; returns how many stay open."""
     letters = np.frombuffer(_STRING.sub(b"", text), np.uint8)
     steps = np.isin(letters, _OPENING).astype(np.int8) - np.isin(letters, _CLOSING)
     depth = np.cumsum(steps[steps != 0], dtype=np.int64)
@@ -173,7 +173,7 @@ def check_nesting(text: bytes) -> int:
 
 
 class NestedLines:
-    """Refuses nesting in JSON lines that come in blocks; where lines are flat, brackets are counted and no more."""
+    """Refuses nesting in JSON lines that come in blocks; where lines are flat, it only counts brackets."""
 
     def __init__(self) -> None:
         self._rest = b""

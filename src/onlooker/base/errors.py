@@ -82,7 +82,7 @@ class TooFewRoundsWarning(OnlookerWarning):
 
 
 class UncomparedArmsWarning(OnlookerWarning):
-    """Some arms were never picked, or never offered beside others: little is known of their weights."""
+    """Some arms were never picked, or never offered beside others: their weights are poorly determined."""
 
 
 class NoIntervalsWarning(OnlookerWarning):

@@ -17,7 +17,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.text import one_line, shown
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.part")
-"""What a file is called while it is being written."""
+"""The suffix of a file while it is being written."""
 
 _NO_ROOM = "free some space there, or name a place with more"
 _ADVICE = {
@@ -27,11 +27,11 @@ _ADVICE = {
     errno.ENOENT: "make its folder, or name another place",
     errno.ENOMEM: "free some memory, or raise the limit on it (ulimit -v)",
 }
-"""What to do about a refusal of the system's."""
+"""The remedy for an error of the operating system."""
 
 
 def advice_on(error: OSError) -> str:
-    """What to do about a refusal of the system's.
+    """The remedy for an error of the operating system.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def advice_on(error: OSError) -> str:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to write to; it takes its place at `path` when the block ends without an error.
+    """Yield a file to write to; it takes its place at `path` when the block ends without an error.
 
     Until then nothing is seen there but what was there before, and after an error that stays. A link is followed: the
     file behind it is replaced. What the system refuses is one `InputError`.
@@ -92,12 +92,12 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Refuse what `atomic_file` would refuse, before anything is worked out for it."""
+    """Refuse what `atomic_file` would refuse, before any computation."""
     _behind_links(Path(path))
 
 
 def _behind_links(path: Path) -> tuple[Path, int | None]:
-    """The file to replace and its mode, None where there is none yet; what a rename should not replace is refused."""
+    """The file to replace and its mode, None if it does not exist yet; refuses what a rename should not replace."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -181,7 +181,7 @@ def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
 def locked(path: Path, held: Path, other: str) -> Iterator[None]:
     """Hold a lock file, where the system has locks; refuse if another process holds it.
 
-    `held` is what it stands for, and `other` what to name instead.
+    `held` is what it protects, and `other` the alternative that the message names.
 
     Examples
     --------

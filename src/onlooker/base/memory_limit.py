@@ -90,7 +90,7 @@ class Room:
 
     @property
     def rounds(self) -> int:
-        """For all that is done with rounds: what the libraries, and matrices of d x d, leave of the limit."""
+        """Memory for work on rounds: what libraries and matrices of d x d leave of the limit."""
         return max(ROUNDS, self.limit - LIBRARIES - WIDEST * square(self.n_features))
 
     @property
@@ -271,7 +271,7 @@ def check_resident(limit: int) -> None:
 
 
 def is_memory_error(error: BaseException | None) -> bool:
-    """Whether memory ran out, whichever library noticed it, or was about to say so when something else went wrong.
+    """Whether an error means that memory ran out, whichever library raised it.
 
     Examples
     --------

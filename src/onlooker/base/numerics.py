@@ -94,7 +94,7 @@ class Curvature:
 
     @classmethod
     def without_flat(cls, matrix: Matrix) -> Curvature:
-        """Of a matrix that is known to have no flat direction: its directions are not looked for."""
+        """Of a matrix that is known to have no flat direction: its directions are not computed."""
         d = len(matrix)
         return cls(sizes=np.sqrt(np.diag(matrix)), values=np.ones(d), vectors=np.zeros((d, 0)), n_flat=0)
 

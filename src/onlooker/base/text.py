@@ -1,4 +1,4 @@
-"""Text to show: other people's made safe, messages in one line, tables as lines."""
+"""Text for display: untrusted text made safe, messages on one line, tables as lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _escaped(letter: str) -> str:
 
 
 def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -> str:
-    r"""Say an error, a text or a path in one line: of a long one the beginning, and the end if there is room for both.
+    r"""Put an error, a text or a path on one line: of a long one the beginning, and the end if there is room for both.
 
     Examples
     --------
@@ -91,7 +91,7 @@ _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret\w*|access_key\w*|\w*tok
 
 
 def redacted(address: str) -> str:
-    """An address as it may be shown: without user and password, and without what stands behind a question mark.
+    """An address as it may be shown: without user and password, and without its query.
 
     Examples
     --------

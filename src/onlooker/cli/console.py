@@ -83,7 +83,7 @@ def wrapped(line: str, width: int) -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Give a function to report progress to, drawn on stderr; None without a terminal."""
+    """Yield a function that reports progress, drawn on stderr; None without a terminal."""
     with _kernels_watched():
         if sys.stderr is None or not sys.stderr.isatty():
             yield None
@@ -105,7 +105,7 @@ def _drawn_bar(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def _kernels_watched() -> Iterator[None]:
-    """Say once that kernels are being compiled, and end at once on Ctrl-C while they are loaded or compiled.
+    """Report once that kernels are being compiled, and exit at once on Ctrl-C while they are loaded or compiled.
 
     Code that is being loaded or compiled may swallow the exception that Ctrl-C raises.
     """
@@ -201,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *, log: str | None = None) -> None:
-    """Refuse what could not be written, or would not be what its name says, before minutes are spent on it.
+    """Refuse a file that could not be written, or not in the format of its name, before any computation.
 
     Nor may it be one of the files of `log`, which is a path or a pattern.
 

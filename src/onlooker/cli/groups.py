@@ -69,7 +69,7 @@ def print_table(by: str, headings: Sequence[str], rows: Mapping[str, Sequence[st
 
 
 def print_failed(by: str, failed: Mapping[str, object]) -> None:
-    """Say which groups have no answer, and why."""
+    """Print which groups have no answer, and why."""
     for name, why in list(failed.items())[:SHOWN]:
         say(f"warning ({by} {name}): no answer: {why}", err=True)
     if len(failed) > SHOWN:

@@ -165,7 +165,7 @@ def _track_groups(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Follow every learner by itself; one table of what was found."""
+    """Follow every learner on its own; print one table of results."""
     opened = open_logs(log, by, columns)
     tried = groups.for_each("following", partial(_followed, observer, level, gaps), opened.log, workers)
     found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
@@ -217,7 +217,7 @@ def _followed(observer: TrackingObserver, level: float, gaps: str | None, log: B
 
 
 def _take_new(observer: TrackingObserver, rounds: Encoded) -> None:
-    """Have the features that rounds name for the first time: they were 0 before."""
+    """Add the features that rounds name for the first time: they were 0 before."""
     from onlooker.logs.categories import Encoding
 
     policy = observer.policy_
@@ -242,7 +242,7 @@ def _counts(observer: TrackingObserver, before: int) -> dict[str, int]:
 
 
 def _repeats(counts: dict[str, int]) -> Iterator[str]:
-    """What to know of rounds that were followed before."""
+    """Notes about rounds that were followed before."""
     skipped, followed = counts["rounds_skipped"], counts["rounds_followed"]
     if counts["rounds_unknown"]:
         yield (

@@ -65,8 +65,8 @@ class Calibration:
         return asdict(self)
 
     def plot(self, path: str | None = None) -> Any:
-        """Draw both curves; give the chart as data, or write it to a file (.png or .svg)."""
-        # By name: pictures are made above this, from what is measured here.
+        """Draw both curves. Returns the charts as data; with `path`, also writes them to a file (.png or .svg)."""
+        # Imported by name: charts belong to a higher layer.
         from importlib import import_module
 
         return import_module("onlooker.report.plots.results").plot_calibration(self, path)

@@ -168,7 +168,7 @@ class Propensities(Pictured):
 def propensities(
     log: BanditLog, observer: str | Observer = "auto", *, progress: Progress | None = None
 ) -> Propensities:
-    """Say with what probability the learner picked each arm of each round, from the picks before it.
+    """Estimate the probability with which the learner picked each arm of each round, from the picks before it.
 
     `"auto"` asks suffix imitation, tracking and dynamic imitation. Each counts by how well it predicted the picks so
     far, and so does a choice model whose features are their predictions. An observer that cannot work on the log is

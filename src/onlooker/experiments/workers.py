@@ -146,7 +146,7 @@ class Workers:
                     yield Outcome(job=job, seconds=seconds, result=result, error=error, details=details)
 
     def _assign(self, waiting: deque[Job]) -> bool:
-        """Give every free worker a job, with new workers where some are missing; say whether anything is to be done."""
+        """Assign jobs to free workers, replacing missing workers; return whether anything is left to do."""
         for worker in self._crew:
             if waiting and worker.ready and worker.job is None:
                 worker.job, worker.started = waiting.popleft(), time.monotonic()

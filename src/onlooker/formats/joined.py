@@ -48,7 +48,7 @@ class Chained(LogFile):
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Say in which of the files a line is that something is wrong with."""
+        """Name the file of a line in an error."""
         try:
             yield
         except InputError as error:

@@ -88,7 +88,7 @@ class NestedScan:
 
 
 def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDArray[Any]:
-    """No time falls; gives the last one, on its own."""
+    """Refuse decreasing times; returns the last one as an array."""
     times = rounds.times
     assert times is not None
     if last is not None:

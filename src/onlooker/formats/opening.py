@@ -71,7 +71,7 @@ class Opened(Generic[Held]):
         options: dict[str, Any],
         beside: dict[Path, str],
     ) -> Opened[Held]:
-        """Say what was assumed about a log while what it is read from is at hand; `beside` are further files."""
+        """Collect the assumptions about a log while its source is open; `beside` are further files."""
         first = next(iter(log.values())) if isinstance(log, dict) else log
         files = {path: place.called(path) for one in place.paths for path in _behind(found, one)}
         what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, first)

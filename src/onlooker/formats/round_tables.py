@@ -144,7 +144,7 @@ class RoundScan:
 
 
 def _check_times(times: Ids, last: Ids | None, column: str, first_row: int) -> Ids:
-    """No time falls; gives the last one, on its own."""
+    """Refuse decreasing times; returns the last one as an array."""
     first = first_row
     if last is not None:
         check_one_kind(times, last, column)

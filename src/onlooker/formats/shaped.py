@@ -159,7 +159,7 @@ class ShapedSource:
             self._first_round = before._first_round + rows
 
     def warn(self, table: Any) -> None:
-        """Say once what is not used."""
+        """Warn once about what is not used."""
         if not self._told:
             self._told = True
             self.rows.warn_left_out()

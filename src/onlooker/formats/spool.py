@@ -136,7 +136,7 @@ def _room() -> Iterator[None]:
 
 
 def write_arrow(reader: Any, file: BinaryIO, check: Callable[[int], None]) -> int:
-    """Write a stream of Arrow's to a file, batch by batch; gives the number of rows."""
+    """Write a stream of Arrow's to a file, batch by batch; returns the number of rows."""
     import pyarrow as pa
 
     rows = 0

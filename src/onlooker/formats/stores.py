@@ -96,7 +96,7 @@ def matches(names: Iterable[str], pattern: str) -> list[str]:
 
 @contextmanager
 def store_errors(address: str, advice: str = "the address") -> Iterator[None]:
-    """Say in one line what a store or a database refused, without anything secret of the address."""
+    """Report an error of a store or a database on one line, without secrets of the address."""
     try:
         yield
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Candidates: a row a round, with a list of the arms that were offered, each an object with its features."""
+"""Candidates: one row per round, with a list of the arms that were offered, each an object with its features."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _by_id(texts: Any, arms: Any, rows: Index) -> NDArray[np.bool_]:
 
 
 def _by_place(texts: Any, lengths: Index) -> NDArray[np.bool_]:
-    """Which candidates stand where their row picks; none in a row whose pick is no such place."""
+    """Which candidates are at the position that their row picks; none if the position is out of range."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -59,7 +59,7 @@ class ReadOnlyCategories(Mapping[str, tuple[str, ...]]):
 
 
 class Encoded(Protocol):
-    """What a log and a policy know about their features."""
+    """Anything with encoded features: a log or a policy."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -266,7 +266,7 @@ def products_of(like: Encoded, columns: Sequence[str]) -> Pairs:
 
 @dataclass(frozen=True)
 class Growing:
-    """Encode as something was encoded, with a feature more for every level that it does not know."""
+    """Encode as before, with one more feature for every unknown level."""
 
     feature_names: tuple[str, ...] | None
     categories: Categories | None

@@ -18,13 +18,13 @@ from onlooker.logs.timestamps import may_be_time
 _REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
 _CHANCES = ("propensity", "propensity_score", "pscore", "prob", "probability", "action_prob", "action_probability")
 OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
-"""Columns that an observer does not see, in small letters, so they are no features unless asked for."""
+"""Columns that an observer does not see, in small letters, so they are features only if named."""
 
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
 
 CONSTANT = "1"
-"""Stands for a column of ones among the context columns: its weights are those of each arm in any context."""
+"""Denotes a column of ones among the context columns: its weights are those of each arm in any context."""
 
 PICKS = frozenset(
     {"arm", "action", "chosen", "pick", "picked", "choice", "item", "variant", "decision"}
@@ -90,7 +90,7 @@ class ColumnOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns of a long table mean what; see `BanditLog.from_frame`."""
+    """The meaning of a table's columns; see `BanditLog.from_frame`."""
 
     round: str = "round"
     """Id of the round that a row belongs to."""
@@ -115,7 +115,7 @@ class Columns:
     slate: str | None = None
     """Position of a pick, where a round has several."""
     possible: str | None = None
-    """1 for every arm that may have been the pick, where only a set is known; stands in the place of `chosen`."""
+    """1 for every arm that may have been the pick, where only a set is known; replaces `chosen`."""
     picked_group: str | None = None
     """Group of an arm, where only the group of the pick is known: `chosen` names it, or is 1 for arms of it."""
     offer_probability: str | None = None
@@ -127,7 +127,7 @@ class Columns:
     candidates: str | None = None
     """Lists of the offered arms, in a table of one row per round."""
     context: Sequence[str] = ()
-    """Columns that describe a round, in a table of one row per round; `"1"` stands for a column of ones."""
+    """Columns that describe a round, in a table of one row per round; `"1"` denotes a column of ones."""
     offered: str | None = None
     """Ids of the arms that a round offers, in a table of one row per round; by default every round offers all arms."""
     items: Any = None
@@ -180,7 +180,7 @@ class Columns:
 
     @property
     def keys(self) -> list[str]:
-        """Columns that are no features."""
+        """Columns that are not features."""
         every = (
             *(self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate, self.user),
             *(self.picked_group, self.offer_probability),
@@ -210,7 +210,7 @@ class Columns:
         return None if named is None else list(dict.fromkeys([*self.keys, *named, *self.crossed]))
 
     def check(self, names: Sequence[str]) -> None:
-        """Every wanted column is there, once, and is wanted for one thing."""
+        """Refuse a table that lacks a named column or repeats one, and a column with two meanings."""
         wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
         check_columns(names, {"slate": self.slate})
         check_columns(names, {"picked_group": self.picked_group, "offer_probability": self.offer_probability})

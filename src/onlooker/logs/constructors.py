@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Constructors:
-    """The ways to make a `BanditLog` of arrays and tables, kept apart from the value itself."""
+    """Class methods that build a `BanditLog` from arrays and tables, separate from the value itself."""
 
     __slots__ = ()
 
@@ -35,9 +35,9 @@ class Constructors:
         *,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
-        """Take an array of shape (N, K, d); `mask` of shape (N, K) is true where an arm was offered.
+        """Build a log from an array of shape (N, K, d); `mask` of shape (N, K) is true where an arm was offered.
 
-        `chosen` counts among all K arms. Where every arm was offered nothing is copied.
+        `chosen` counts among all K arms. Nothing is copied if every arm was offered.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class Constructors:
         *,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
-        """Take a SciPy sparse matrix, one row per offered arm: it stays sparse.
+        """Build a log from a SciPy sparse matrix, one row per offered arm. It stays sparse.
 
         Examples
         --------
@@ -111,12 +111,12 @@ class Constructors:
         feature_names: Sequence[str] | None = None,
         times: ArrayLike | None = None,
     ) -> Self:
-        """Take a row a round: its context, and which of a fixed set of arms was picked.
+        """Build a log from one row per round: its context, and which of a fixed set of arms was picked.
 
-        Without `arm_features` every arm has weights of its own for the features of the context: `theta` is arm after
-        arm, and `theta.reshape(K, p)` has an arm a row. With them, there is a weight for every feature of the arms, and
-        for its product with every feature of the context. The rows are never written out: the log takes the memory of
-        the contexts, and `log.features` is a layout with `@`, `.T @`, slices and `toarray()`.
+        Without `arm_features` every arm has its own weights for the features of the context: `theta` is arm after
+        arm, and `theta.reshape(K, p)` has one row per arm. With them, there is a weight for every feature of the arms,
+        and for its product with every feature of the context. The rows are never written out: the log takes the memory
+        of the contexts, and `log.features` is a layout with `@`, `.T @`, slices and `toarray()`.
 
         Parameters
         ----------
@@ -205,11 +205,11 @@ class Constructors:
         offer_probability: str | None = None,
         missing: str | None = None,
     ) -> BanditLog | dict[str, BanditLog]:
-        """Take a long table (pandas, polars, pyarrow): one row per offered arm.
+        """Build a log from a long table (pandas, polars, pyarrow): one row per offered arm.
 
-        Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
-        next to each other. `chosen` is 0/1 or boolean, with exactly one pick per round. `features` defaults to every
-        other column of numbers or categories, rewards, propensities and row numbers aside.
+        Rounds are in the order of `order_by`, or else of first appearance; the rows of a round need not be
+        next to each other. `chosen` is 0/1 or boolean, with exactly one pick per round. `features` defaults to all
+        other columns of numbers or text, except rewards, propensities and row numbers.
 
         Text is a category, and so are the columns that `categories` names: one feature `column=level` for every level
         but the first, which is the reference. Unless it is named, text of more than 32 levels is left out with a
@@ -289,11 +289,11 @@ class Constructors:
         return log if parts.by is None else log.split(parts.by)
 
     def to_frame(self) -> Any:
-        """The log as a long table, one row per offered arm; `from_frame` makes the same log of it.
+        """Convert the log to a long table, one row per offered arm; `from_frame` gives the same log back.
 
         The table is of pandas where that is installed, else of pyarrow.
         Columns are `round`, `chosen`, where the log has them `arm`, `time` and `position` (in a slate), and the
-        features: numbers as they are, categories as text. The table says what they mean, in `attrs` or in Arrow's
+        features: numbers as they are, categories as text. The table carries their meaning in `attrs` or in Arrow's
         metadata; one of another library made of it does not, so pass `arm="arm"`, `order_by="time"` and
         `slate="position"` there.
         Rounds and features without names get some. Layouts that are not dense are written out, or refused where that

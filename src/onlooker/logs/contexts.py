@@ -1,4 +1,4 @@
-"""From a row a round (a context, and which of a fixed set of arms was picked) to the parts of a factored log."""
+"""From one row per round (a context and the picked arm) to the parts of a factored log."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def parts_of_contexts(
     offered: Any = None,
     feature_names: Sequence[str] | None = None,
 ) -> FactoredParts:
-    """Take contexts and picks apart; see `BanditLog.from_contexts`. Without contexts arms have their own features."""
+    """Build the parts of a log from contexts and picks; see `BanditLog.from_contexts`.
+
+    Without contexts arms have their own features.
+    """
     described = None if contexts is None else described_rows(contexts, "contexts", feature_names)
     if described is not None and described.categories and arm_features is None:
         described = _with_ones(described)

@@ -47,16 +47,16 @@ class Crossing:
 
     @property
     def n_weights(self) -> int:
-        """How many there are."""
+        """Number of weights."""
         if self.arms is not None:
             return len(self.own) + len(self.arms) * max(1, len(self.context))
         return len(self.own) + len(self.items) * (1 + len(self.context))
 
     @property
     def centring(self) -> Matrix | None:
-        """Takes weights to their differences to the mean over the arms; None unless every arm has its own.
+        """Matrix that centres weights over the arms; None unless every arm has its own.
 
-        What the weights of all arms have in common, no pick shows.
+        A component common to the weights of all arms is not identifiable.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Columns of numbers that look like features and are none: ids, row numbers, probabilities of the picks.
+"""Numeric columns that are not features although they look like them: ids, row numbers, probabilities of the picks.
 
 The name raises a suspicion and the first rows confirm it; some columns need no name. What is left out is named in a
 warning, which says how to keep it.
@@ -192,7 +192,7 @@ _SHARED = "used in products only"
 
 
 def _is_of_rounds(name: str, values: Vector, rounds: _Rounds) -> bool:
-    """Whether whole numbers stand for a round: all its arms have the same, and a name says so, or no two rounds do."""
+    """Whether whole numbers identify a round: all its arms have the same, and a name says so, or no two rounds do."""
     if rounds.n_choices < _LEAST_ROUNDS or not rounds.same(values):
         return False
     return not _PERSONS.isdisjoint(words_of(name)[-1:]) or rounds.apart(values)

@@ -73,7 +73,7 @@ def has_gap(column: Any) -> bool:
 
 
 def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bool = False, free: bool = True) -> None:
-    """Refuse feature columns that have gaps, all at once: who has one often has more.
+    """Refuse feature columns that have gaps, all in one message.
 
     Where it is settled which columns are features (not `free`), to choose others is no way out.
 
@@ -221,7 +221,7 @@ class _Filler:
     first_row: int
 
     def fill(self, piece: tuple[Any, int]) -> Counter[tuple[str, str]]:
-        """Fill in the rows of one piece; give the levels that the encoding does not know, with their rows."""
+        """Fill in the rows of one piece; return the levels that the encoding does not know, with their rows."""
         batch, start = piece
         sources, names, products = self.encoding.sources, self.encoding.feature_names, self.encoding.products
         numbers = {

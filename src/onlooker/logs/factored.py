@@ -117,7 +117,7 @@ class FactoredRows(FactoredProducts):
 
     @property
     def has_ids(self) -> bool:
-        """Yes."""
+        """Whether rows know the ids of their arms: always."""
         return True
 
     def row_ids(self) -> Ids:
@@ -256,7 +256,7 @@ class FactoredRows(FactoredProducts):
         )
 
     def described(self) -> str:
-        """What the features are, in a few words."""
+        """Short description of the features."""
         own = [counted(self.n_own, "feature")] if self.own is not None else []
         if self.items is None:
             arms = counted(self.n_arms, "arm")

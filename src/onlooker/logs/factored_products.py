@@ -39,7 +39,7 @@ class FactoredProducts(Layout):
 
     @property
     def n_arms(self) -> int:
-        """Arms that there are, K."""
+        """Number of arms, K."""
         return len(self.arms)
 
     @property

@@ -42,7 +42,7 @@ def is_table(given: object) -> bool:
 
 
 def opened(frame: Any) -> tuple[Any, list[str]]:
-    """A table by the one interface that all of them have here, and the names of its columns."""
+    """A table of any library behind one interface (narwhals), and the names of its columns."""
     import narwhals as nw
 
     try:
@@ -111,7 +111,7 @@ class LogArrays:
     times: NDArray[Any] | None
     """Time of every round, where there is one."""
     by: Ids | None
-    """Which learner or restart each round belongs to, where that was asked for."""
+    """Which learner or restart each round belongs to, if `by` is given."""
     possible: Marks | None = None
     """Which arms may have been the pick, where only a set is known."""
     offer_probability: Vector | None = None
@@ -119,7 +119,7 @@ class LogArrays:
 
 
 def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
-    """Take a table of pandas, polars or pyarrow apart."""
+    """Build the arrays of a log from a table of pandas, polars or pyarrow."""
     table, columns = as_table(frame, columns)
     table = without_missing(table, columns)
     return parts_of_table(table, columns, encoding_of(table, columns))
@@ -163,7 +163,7 @@ def without_missing(table: Any, columns: Columns) -> Any:
 def parts_of_table(
     table: Any, columns: Columns, encoding: Encoding, *, first_row: int = 0, adjacent: bool = False
 ) -> LogArrays:
-    """Take an Arrow table apart, as `encoding` says.
+    """Build the arrays of a log from an Arrow table and its encoding.
 
     `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
     be next to each other and rounds in order of time, and unseen levels have been reported.
@@ -252,7 +252,7 @@ def _miscounted(parts: LogArrays) -> bool:
 
 
 class OnPicks:
-    """Features that differ from 0 in picked rows only, more often than chance would have it, seen part by part."""
+    """Features that differ from 0 in picked rows only, more often than by chance, counted part by part."""
 
     def __init__(self, n_features: int) -> None:
         self._others = np.zeros(n_features, dtype=np.int64)

@@ -83,7 +83,7 @@ def _codes_of_runs(ids: Sequence[Any]) -> Index | None:
 
 
 def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int = 0) -> tuple[Grouping, NDArray[Any]]:
-    """Rounds by falling age, ties in order of appearance, and the time of each; a round happens at one time."""
+    """Rounds in order of time, ties in order of appearance, and the time of each; a round has a single time."""
     of_round = times[grouping.first]
     sizes = np.diff(grouping.offsets)
     differs = np.flatnonzero(grouping.in_order(times) != np.repeat(of_round, sizes))
@@ -108,7 +108,7 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
 def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0, *, by: str | None = None) -> Index:
     """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows.
 
-    `by` is the column that tells learners apart, if one does.
+    `by` is the column that identifies learners, if there is one.
     """
     values = arrow_values(column)
     if not is_number(column.type):

@@ -58,10 +58,10 @@ class BanditLog(Constructors):
     categories
         All levels of every column that became one-hot features, the reference level first; see `from_frame`.
     possible
-        One mark per row: which arms may have been the pick, where only a set is known. A set of one arm is a pick that
-        was seen. Where a set has several, it is all that is used, whatever `chosen` says.
+        One mark per row: which arms may have been the pick, where only a set is known. A set of one arm is an
+        observed pick. A set of several arms takes precedence over `chosen`.
     offer_probability
-        Where the log keeps the pick and a sample of the other offers: one probability per row, that with which the
+        Where the log keeps the pick and a sample of the other offers: one probability per row, with which the
         arm is kept in a round that does not pick it. Fits correct for it (McFadden 1978).
 
     Examples
@@ -155,7 +155,7 @@ class BanditLog(Constructors):
         return _restore, tuple(getattr(self, name) for name in _PARTS)
 
     def split(self, by: ArrayLike) -> dict[str, BanditLog]:
-        """The rounds of each value of `by`, one per round, in order of first appearance.
+        """Split the log by `by`, one value per round; the parts are in order of first appearance.
 
         Examples
         --------
@@ -172,7 +172,7 @@ class BanditLog(Constructors):
 
     @classmethod
     def from_parts(cls, parts: LogArrays) -> BanditLog:
-        """Take what a table was turned into, which was checked on the way."""
+        """Build a log from arrays that were checked before."""
         chosen, marks = _picks(parts.chosen, parts.possible, parts.offsets, len(parts.features))
         chances = parts.offer_probability
         names = as_names(parts.feature_names, parts.features.shape[1])
@@ -262,7 +262,7 @@ class BanditLog(Constructors):
         return self._chosen
 
     def may_be(self, positions: Index) -> Marks:
-        """Whether each position, one a round, is the pick, or in the set that is known to hold it.
+        """Whether each position, one per round, is the pick, or is in the set that contains the pick.
 
         Examples
         --------
@@ -275,7 +275,7 @@ class BanditLog(Constructors):
         return np.asarray(self.possible[self.offsets[:-1] + positions])
 
     def of_picks(self, values: Vector) -> Vector:
-        """The value of each round's pick, from one per row (in the last axis); of a set, the sum over it.
+        """The value of each round's pick, given one value per row (last axis); for a set, the sum over it.
 
         Examples
         --------
@@ -288,9 +288,9 @@ class BanditLog(Constructors):
         return np.add.reduceat(np.where(self.possible, values, 0.0), self.offsets[:-1], axis=-1)
 
     def expected_picks(self, probabilities: Vector) -> Vector:
-        """How probable it is that each row was picked, given what is known of the pick: 1 or 0 where it was seen.
+        """Posterior probability that each row was picked: 1 or 0 where the pick was observed.
 
-        `probabilities` are those of the arms before, one per row.
+        `probabilities` are the prior ones, one per row.
 
         Examples
         --------
@@ -306,7 +306,7 @@ class BanditLog(Constructors):
 
     @property
     def informative(self) -> Marks:
-        """Which rounds offer a choice and reveal something of it: not every offered arm may have been the pick."""
+        """Which rounds offer a choice and are informative: not every offered arm may have been the pick."""
         choices = self.n_arms > 1
         if self.possible is None:
             return np.asarray(choices)
@@ -314,7 +314,7 @@ class BanditLog(Constructors):
 
     @property
     def n_sets(self) -> int:
-        """Rounds in which only a set of arms is known that holds the pick."""
+        """Number of rounds of which only a set that contains the pick is known."""
         return int(np.count_nonzero(self._chosen == UNKNOWN))
 
     @property
@@ -358,15 +358,15 @@ class BanditLog(Constructors):
 
     @property
     def dense(self) -> Features:
-        """The features as an array, for what works on nothing else.
+        """The features as an array.
 
-        Those of another layout are written out, every time that they are asked for: take `log[a:b].dense` of some
-        rounds at a time. More than `WRITTEN_OUT` bytes are refused.
+        Other layouts are written out on every access: use `log[a:b].dense` for blocks of rounds. More than
+        `WRITTEN_OUT` bytes are refused.
         """
         return self.features.written_out() if isinstance(self.features, Layout) else self.features
 
     def written_out(self) -> BanditLog:
-        """The same log with an array of features in the place of any other layout."""
+        """The same log with its features as an array."""
         if not isinstance(self.features, Layout):
             return self
         categories = self.categories if self.crossing is None else None
@@ -374,7 +374,7 @@ class BanditLog(Constructors):
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
+        """Memory of the features in bytes."""
         return int(self.features.nbytes)
 
     @property
@@ -410,7 +410,7 @@ class BanditLog(Constructors):
     ) -> BanditLog:
         """Select rounds: a slice of step one is a view, anything else gathers the rows that it needs.
 
-        `log[rounds, ...]` is the same: scikit-learn's cross-validation asks in this form.
+        `log[rounds, ...]` is the same: scikit-learn's cross-validation uses this form.
         """
         if isinstance(rounds, tuple) and len(rounds) == 2 and rounds[1] is ...:
             rounds = rounds[0]
@@ -469,7 +469,7 @@ class BanditLog(Constructors):
 
 
 def as_log(log: object, needed_by: str = "this") -> BanditLog:
-    """Refuse what is not a log in memory, saying what needs one and how to make one."""
+    """Refuse what is not a log in memory; the message names what needs one and how to make one."""
     if not isinstance(log, BanditLog):
         # Logs in parts are defined above this module; these two they have in common.
         if hasattr(log, "run") and hasattr(log, "feature_names"):
@@ -525,7 +525,7 @@ def finite_log(
     possible: Marks | None = None,
     offer_probability: Vector | None = None,
 ) -> BanditLog:
-    """Make a log of features that are known to be finite: looking for others takes a pass over all of them.
+    """Build a log from features that are known to be finite, which saves the pass over all of them.
 
     Examples
     --------
@@ -632,7 +632,7 @@ def _some(values: Any, rows: slice | Index) -> Any:
 
 def _fill(log: BanditLog, *parts: object) -> None:
     """Set the slots, in the order of `_PARTS`; arrays become read-only views."""
-    # Logs that were pickled before there were the last two.
+    # Older pickles lack the last two.
     for name, value in zip(_PARTS, (*parts, *(None,) * (len(_PARTS) - len(parts))), strict=True):
         object.__setattr__(log, name, _read_only(value) if isinstance(value, np.ndarray) else value)
 

@@ -113,7 +113,7 @@ def as_offer_probability(values: ArrayLike, offsets: Index, possible: Marks | No
 
 
 def _of_picks(array: Vector, offsets: Index, chosen: Index) -> Vector:
-    """Give picks the probability of the other rows, where picks alone have probability 1."""
+    """Assign picks the probability of the other rows, where picks alone have probability 1."""
     rows = offsets[:-1] + chosen
     others = np.ones(len(array), dtype=bool)
     others[rows] = False

@@ -205,7 +205,7 @@ class TakeIds:
     """Round ids of a part, and how many arms its rounds offer."""
 
     def __call__(self, part: BanditLog, first: int) -> tuple[Ids | None, Index]:  # noqa: ARG002  the protocol's shape
-        """Give them."""
+        """Return both."""
         return part.round_ids, part.n_arms
 
 
@@ -214,7 +214,7 @@ class CountRounds:
     """Count the rounds of a part."""
 
     def __call__(self, part: BanditLog, first: int) -> Counts:  # noqa: ARG002  the protocol's shape
-        """Count them."""
+        """Count the rounds."""
         return Counts.of(part)
 
 
@@ -304,7 +304,7 @@ class PartsSummary:
 
 
 def summarise_parts(parts: Parts, n_bytes: int = SAMPLE_BYTES, stride: int = 1) -> PartsSummary:
-    """Go over all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
+    """Scan all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
 
     A `stride` of more than 1, a power of 2, spares sending rounds that the sample would drop again.
     """

@@ -94,7 +94,7 @@ class RowShape(ABC):
             raise InputError(f"both a round and its arms have {twice!r}: rename one of them")
 
     def warn_left_out(self) -> None:
-        """Say which columns are the same for all arms of a round, so that no pick depends on them alone."""
+        """Warn of columns that are the same for all arms of a round, so that no pick depends on them alone."""
         named = [name for name in self.left_out if not is_outcome(name)]
         if named:
             message = (

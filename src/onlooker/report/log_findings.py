@@ -68,7 +68,7 @@ class LogAnalysis:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before relying on it, each sentence once."""
+        """Caveats, each sentence once."""
         said = [*self.diagnosis.notes, *self.summary.warnings]
         changed, burn_in = self.diagnosis.changed, self.summary.burn_in
         if changed is not None and burn_in < changed.round:

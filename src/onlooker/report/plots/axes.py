@@ -178,7 +178,7 @@ class _LogTicks(Locator):
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """Give the ticks between two positive numbers.
+        """Return the ticks between two positive numbers.
 
         Examples
         --------
@@ -284,7 +284,7 @@ def lines_of_names(chart: DotChart) -> int:
 
 
 def _widen(axes: Axes, chart: DotChart) -> None:
-    """Give an axis on which there is a single place a width of its own."""
+    """Set the limits of an axis with a single position."""
     places = np.unique(np.concatenate(chart.drawn()))
     if len(places) == 1:
         (place,) = places

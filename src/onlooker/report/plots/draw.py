@@ -223,7 +223,7 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
-    """Give the charts, of which there must be one."""
+    """Return the charts, of which there must be one."""
     row = (charts,) if isinstance(charts, AnyChart) else tuple(charts)
     if not row:
         raise InputError("there are no charts to draw: pass at least one")
@@ -232,7 +232,7 @@ def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
 
 @contextmanager
 def looks(**changes: Any) -> Iterator[None]:
-    """Draw and save under the house's settings, some of them changed, whatever the user's own."""
+    """Draw and save under onlooker's settings, with some changes, whatever the user's own."""
     from matplotlib import style
 
     with style.context(["default", _SETTINGS | changes]), warnings.catch_warnings():
@@ -243,7 +243,7 @@ def looks(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
-    """Give the drawn figure, under the settings that saving it needs too."""
+    """Yield the drawn figure, under the settings that saving it needs too."""
     from matplotlib.figure import Figure
 
     from onlooker.report.plots.axes import draw_marks

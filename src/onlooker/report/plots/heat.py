@@ -61,7 +61,7 @@ class HeatChart:
         return float(np.abs(self.values).max()) or 1.0
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-        """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
+        """Return the table behind the chart: the names of its columns, and its rows from top to bottom."""
         cells = tuple((name, *row) for name, row in zip(self.names, self.values.tolist(), strict=True))
         return (self.y_label, *self.columns), cells
 
