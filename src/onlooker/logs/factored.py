@@ -269,9 +269,7 @@ class FactoredRows(FactoredProducts):
         return " and ".join(own)
 
 
-def check_table(
-    table: Features | None, row: str, names: Sequence[str] | None, ids: Ids | None = None, remedy: str = ""
-) -> None:
+def check_table(table: Features | None, row: str, names: Sequence[str] | None, ids: Ids | None = None) -> None:
     """Refuse missing and infinite values of a table; `row` says what one row is."""
     if table is None:
         return
@@ -283,8 +281,9 @@ def check_table(
         at, column = bad[0].tolist()
         name = repr(names[column]) if names else str(column)
         number = repr(ids[at].item() if hasattr(ids[at], "item") else ids[at]) if ids is not None else at
-        what = remedy or f"fill missing values in or leave the {row} out"
-        raise InputError(f"{row} {number}, feature {name} is {table[at, column]}: {what}")
+        raise InputError(
+            f"{row} {number}, feature {name} is {table[at, column]}: fill missing values in or leave the {row} out"
+        )
 
 
 def _as_places(rows: ArrayLike, n_rows: int) -> Index:

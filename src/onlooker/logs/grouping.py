@@ -82,7 +82,7 @@ def _codes_of_runs(ids: Sequence[Any]) -> Index | None:
     return None if len(codes) == codes.max(initial=-1) + 1 else codes
 
 
-def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int = 0) -> tuple[Grouping, NDArray[Any]]:
+def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int) -> tuple[Grouping, NDArray[Any]]:
     """Rounds in order of time, ties in order of appearance, and the time of each; a round has a single time."""
     of_round = times[grouping.first]
     sizes = np.diff(grouping.offsets)
@@ -105,7 +105,7 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
     return Grouping(offsets, grouping.first[rank], order), of_round[rank]
 
 
-def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0, *, by: str | None = None) -> Index:
+def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int, *, by: str | None = None) -> Index:
     """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows.
 
     `by` is the column that identifies learners, if there is one.
@@ -147,14 +147,14 @@ def odd_pick(name: str, row: int, found: object) -> InputError:
     )
 
 
-def marked_picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0) -> tuple[Index, Marks]:
+def marked_picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int) -> tuple[Index, Marks]:
     """Picks and marks, where `column` is 1 or true for every arm that may have been the pick."""
     marks = grouping.in_order(_flags(column, name, first_row))
     return _of_marks(marks, grouping, ids, f"no arm is 1 in column {name!r}", first_row)
 
 
 def grouped_picks(
-    chosen: Any, groups: Any, names: tuple[str, str], grouping: Grouping, ids: Any, first_row: int = 0
+    chosen: Any, groups: Any, names: tuple[str, str], grouping: Grouping, ids: Any, first_row: int
 ) -> tuple[Index, Marks]:
     """Picks and marks, where the pick is one of the arms of a group.
 
@@ -187,7 +187,7 @@ def grouped_picks(
     return _of_marks(marks, grouping, ids, "", first_row)
 
 
-def kept_with(column: Any, name: str, grouping: Grouping, first_row: int = 0) -> Vector:
+def kept_with(column: Any, name: str, grouping: Grouping, first_row: int) -> Vector:
     """Probability with which every row was kept."""
     if not is_number(column.type):
         raise InputError(f"column {name!r} holds {column.type}: probabilities are numbers above 0 and at most 1")
