@@ -80,7 +80,7 @@ def test_halves_of_letters_are_refused(text):
 
 
 def test_halves_of_letters_in_names(tmp_path):
-    with pytest.raises(InputError, match="no proper text"):
+    with pytest.raises(InputError, match="not valid Unicode text"):
         LinearPolicy([1.0], ["\ud800"])
     path = tmp_path / "log.dsjson"
     path.write_bytes(b'{"_labelIndex":0,"c":{"_multi":[{"x":1,"_tag":"\\ud800"},{"x":2}]}}\n')

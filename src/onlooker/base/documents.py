@@ -190,7 +190,7 @@ class NestedLines:
         elif line >= 0 and not check_nesting(text[:line]):
             self._rest = text[line + 1 :]
         elif len(text) > _LONGEST:
-            raise InputError(f"has more than {_LONGEST >> 20} MB that are no whole object: write one object a line")
+            raise InputError(f"has more than {_LONGEST >> 20} MB without a complete object: write one object per line")
         else:
             self._rest = text
 

@@ -50,7 +50,7 @@ UNIDENTIFIED = 1e-8
 """Eigenvalues of at most this count as not identified: so do features that differ in their last eight digits alone."""
 
 _LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
-"""Curvature below this has lost its digits: it is none."""
+"""Curvature below this is rounding error."""
 
 _INVOLVED = 1e-4
 """A feature is part of a flat direction of unit length if its component is larger than this."""
@@ -72,7 +72,7 @@ class Curvature:
     values: Vector
     """Eigenvalues of the scaled matrix, rising, shape (d,); below zero for features that do not vary."""
     vectors: Matrix
-    """Its eigenvectors, one a column, shape (d, d)."""
+    """Its eigenvectors, one per column, shape (d, d)."""
     n_flat: int
     """How many of them are flat, the first ones."""
 

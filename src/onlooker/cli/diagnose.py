@@ -186,7 +186,9 @@ def _condition(text: str) -> Callable[[Diagnosis], bool]:
     matched = _EXPLORATION.fullmatch(text.strip())
     if matched is None or matched[2].count(".") > 1 or matched[2] == ".":
         states = ", ".join(one.replace(" ", "-") for one in get_args(State))
-        raise InputError(f"--alert {text}: is no condition; use one of {states}, or exploration>0.2, exploration<0.01")
+        raise InputError(
+            f"--alert {text}: is not a condition; use one of {states}, or exploration>0.2, exploration<0.01"
+        )
     above, limit = matched[1] == ">", float(matched[2]) / (100 if matched[3] else 1)
 
     def met(found: Diagnosis) -> bool:

@@ -152,7 +152,7 @@ def _agree_on_settings(folder: Path, wanted: str) -> None:
     except FileNotFoundError:
         others = sorted({entry.name for entry in folder.iterdir()} - {LOCK})
         if others:
-            message = f"holds {others[0]!r} but no {SETTINGS}, so it is no experiment: name a new or empty folder"
+            message = f"holds {others[0]!r} but no {SETTINGS}, so it is not an experiment: name a new or empty folder"
             raise InputError(f"{folder}: {message}") from None
         write_text(path, json.dumps(json.loads(wanted), indent=2) + "\n")
         return

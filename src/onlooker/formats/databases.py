@@ -105,7 +105,7 @@ def _duckdb(address: str, query: str) -> Iterator[Any]:
     with open(path, "rb") as file:
         # DuckDB would take a table in another format for a database of its own.
         if file.read(12)[8:] != b"DUCK":
-            raise InputError(f"{redacted(address)}: is no database of DuckDB: check the path")
+            raise InputError(f"{redacted(address)}: is not a DuckDB database: check the path")
     with closing(duckdb.connect(os.fspath(path), read_only=True)) as connection:
         found = connection.sql(query)
         if found is None:

@@ -81,7 +81,7 @@ class ObjectReader:
             raise InputError(f"has a number in {name!r} that is too large: keep it below 1e308") from error
 
     def _add_special(self, key: str, value: Any, prefix: str) -> None:
-        """Keys that begin with an underscore are no features, but for a text, of which every word is one."""
+        """Keys that begin with an underscore are not features, except `_text`, of which every word is one."""
         if key == "_text" and isinstance(value, str):
             for word in value.split():
                 self._rows.add(prefix + word, 1.0)

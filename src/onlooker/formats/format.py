@@ -78,7 +78,7 @@ class Format:
     columns: Callable[[LogFile], list[str]] | None = None
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
     source: Callable[[LogFile], Any] | None = None
-    """Opens a file as a table, a `Source`; None where a format is none."""
+    """Opens a file as a table, a `Source`; None where a format is not a table."""
     guessed: Callable[[LogFile], list[str]] | None = None
     """Describe what was guessed about how a file is written; None where there is nothing to guess."""
     shape: Callable[[Any], str | None] | None = None

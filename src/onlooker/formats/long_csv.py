@@ -91,7 +91,7 @@ def _holds(column: Any, whole: Any) -> bool:
 
 _BLOCK = 1 << 20
 """Bytes that Arrow takes at a time; no row may be longer."""
-_PARQUET = "is no text but Parquet: call it .parquet"
+_PARQUET = "is Parquet, not text: call it .parquet"
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 

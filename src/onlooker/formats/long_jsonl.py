@@ -59,7 +59,7 @@ class JsonlSource:
                 with _opened(self._file) as file:
                     reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                     table = pj.read_json(file, read_options=reading, parse_options=parsing)
-                    # Arrow hands on keys that are no text: asking for them here finds the line.
+                    # Arrow passes on keys that are not text: asking for them here finds the line.
                     return table.select(table.column_names)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 failed = error
@@ -143,7 +143,7 @@ class JsonlSource:
                 for name, value in entry.items():
                     if name in ids and isinstance(value, int | float) and not _is_id(value):
                         return InputError(
-                            f"column {name!r}, {place(row)} is {value}, which is no whole number of 64 bits: "
+                            f"column {name!r}, {place(row)} is {value}, which is not a 64-bit integer: "
                             "write ids as text"
                         )
                     kind = _kind(value)
@@ -173,7 +173,7 @@ class _Objects(io.RawIOBase):
         lines = self._before + read
         # Counting is fast, and lines seldom begin otherwise.
         if lines.count(b"\n") != lines.count(b"\n{") and _ODD.search(lines):
-            raise pa.ArrowInvalid("a line is no object")
+            raise pa.ArrowInvalid("a line is not an object")
         try:
             self._nested.see(read)
         except InputError as error:

@@ -38,7 +38,7 @@ Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 BATCH_ROWS = 100_000
 """About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
-"""What is no file, but one of the `SOURCES`."""
+"""A source that is not a file: one of the `SOURCES`."""
 _IN_PART = ("possible", "picked_group", "offer_probability")
 _COLUMNS = (
     *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user"),

@@ -25,7 +25,7 @@ Struct = dict[int, Any]
 
 
 class MalformedError(Exception):
-    """The bytes are no struct."""
+    """The bytes are not a struct."""
 
 
 def read_struct(data: io.BytesIO, depth: int = 0) -> Struct:

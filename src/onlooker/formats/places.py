@@ -166,7 +166,7 @@ def _named_place(name: str, sql: str | None, spool: Spool) -> Place:
     if scheme not in STORES:
         known = ("file", *STORES, *DATABASES)
         ways = f"{did_you_mean(scheme, known)} known are {', '.join(f'{one}://' for one in known)}"
-        raise InputError(f"{redacted(name)}: {scheme}:// is no place that logs are read from: {ways.strip()}")
+        raise InputError(f"{redacted(name)}: {scheme}:// is not a place that logs are read from: {ways.strip()}")
     return Place(redacted(name), [LogFile(copy) for _, copy in fetch(name, spool)], spool=spool)
 
 
@@ -242,7 +242,7 @@ def _value(text: str, *, whole: bool) -> int | str | None:
 
 def _check_no_sql(sql: str | None, name: str) -> None:
     if sql is not None:
-        raise InputError(f"{name}: is no database, so `sql` has nothing to ask: leave it out")
+        raise InputError(f"{name}: is not a database, so `sql` does not apply: leave it out")
 
 
 def _from_stdin(spool: Spool) -> Path:

@@ -1,4 +1,4 @@
-"""Sources with a row a round, read as long tables a batch at a time: wide columns and lists of candidates."""
+"""Sources with one row per round, read as long tables a batch at a time: wide columns and lists of candidates."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _reading(names: Sequence[str], columns: Columns, wanted: Sequence[str]) -> C
 
 
 class ShapedSource:
-    """A source of a row a round, as a long table."""
+    """A source with one row per round, as a long table."""
 
     def __init__(self, source: Source, shape: RowShape) -> None:
         self._source, self.rows = source, shape

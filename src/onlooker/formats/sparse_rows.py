@@ -193,7 +193,7 @@ class SparseRows:
         return csr_array(parts, shape=(self.n_rows, self.columns.count))
 
     def _check(self) -> None:
-        """Refuse values that are no numbers, and more than fits, since the last check."""
+        """Refuse values since the last check that are not numbers or do not fit into memory."""
         wrong = np.flatnonzero(~np.isfinite(np.asarray(self.values)[self._checked :]))
         if len(wrong):
             cell = self._checked + int(wrong[0])

@@ -272,7 +272,7 @@ def _unpacked(raw: BinaryIO, kind: str) -> Any:
 
 
 LONGEST = 1 << 24
-"""Bytes that a line may have; a longer one is no line of a log."""
+"""Bytes that a line may have; a longer one is not a line of a log."""
 _CHUNK = 1 << 18
 _PARSED = 40
 """Bytes of memory for each of a line, at most, while it is taken apart: an empty object takes three letters."""

@@ -197,7 +197,7 @@ class _Events:
         self._order_by = order_by
 
     def take(self, number: int, event: dict[str, Any]) -> None:
-        """Add an event, or count what is none."""
+        """Add an event, or count a line that is not one."""
         context = event.get("c")
         if context is None and _DANGLING & event.keys() and not any(key.startswith("_label") for key in event):
             self.skipped += 1

@@ -67,7 +67,7 @@ class _Visits:
         self._names: dict[bytes, str] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Add a visit, or count a line that is none."""
+        """Add a visit, or count a line that is not one."""
         # Every article takes seven columns, behind ten of the visit and its user.
         if (len(line.split()) - 10) % 7:
             self.skipped += 1

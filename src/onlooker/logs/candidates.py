@@ -270,7 +270,7 @@ def _flat(entries: Any, prefix: str) -> dict[str, Any]:
 
 
 def _fields(entries: dict[str, Any]) -> dict[str, Any]:
-    """Types of the fields that can be used; lists within candidates are none."""
+    """Types of the fields that can be used; lists within candidates cannot."""
     return {name: values.type for name, values in entries.items() if not is_list(values.type)}
 
 
@@ -301,7 +301,7 @@ def _from_json(values: Any, name: str, first_row: int, ids: frozenset[str]) -> A
         except ValueError as error:
             raise InputError(f"column {name!r}, {at} is not JSON ({one_line(error)}): correct it") from error
         if not (isinstance(entry, list) and all(isinstance(one, dict) for one in entry)):
-            raise InputError(f"column {name!r}, {at} is no list of objects: write [{{...}}, ...]")
+            raise InputError(f"column {name!r}, {at} is not a list of objects: write [{{...}}, ...]")
         found.append(entry)
     try:
         return pa.array([[_floats(one, ids) for one in entry] for entry in found])

@@ -223,7 +223,7 @@ class Columns:
         for name in self.crossed:
             check_columns(names, {"cross": name})
             if name in self.keys:
-                raise InputError(f"column {name!r} cannot be multiplied: it is no feature, leave it out of `cross`")
+                raise InputError(f"column {name!r} cannot be multiplied: it is not a feature, leave it out of `cross`")
         check_once(names)
         doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
         if doubled:

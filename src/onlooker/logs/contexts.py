@@ -236,11 +236,11 @@ def _offers(offered: Any, n_rounds: int) -> _Offers | None:
     mask = _as_mask(offered)
     if mask is not None:
         if len(mask) != n_rounds:
-            raise InputError(f"offered has {counted(len(mask), 'row')} for {n_rounds} rounds: pass one a round")
+            raise InputError(f"offered has {counted(len(mask), 'row')} for {n_rounds} rounds: pass one per round")
         return _Offers(mask=mask)
     flat, sizes = _flat(offered)
     if len(sizes) != n_rounds:
-        raise InputError(f"offered has {counted(len(sizes), 'list')} for {n_rounds} rounds: pass one a round")
+        raise InputError(f"offered has {counted(len(sizes), 'list')} for {n_rounds} rounds: pass one per round")
     distinct, codes = encoded(flat, "offered")
     return _Offers(distinct=distinct, codes=codes, sizes=sizes)
 

@@ -125,7 +125,7 @@ def head_rows(n_columns: int) -> int:
 
 
 def doubtful(head: Any, columns: Columns, names: Sequence[str]) -> dict[str, str]:
-    """Those of the columns that are no features by what the first rows hold, and what they are.
+    """Columns that are not features, judged by the first rows, and what they are instead.
 
     Examples
     --------

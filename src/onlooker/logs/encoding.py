@@ -75,7 +75,7 @@ def has_gap(column: Any) -> bool:
 def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bool = False, free: bool = True) -> None:
     """Refuse feature columns that have gaps, all in one message.
 
-    Where it is settled which columns are features (not `free`), to choose others is no way out.
+    Where it is settled which columns are features (not `free`), choosing others is not suggested.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _gaps(column: Any) -> tuple[int, int] | None:
 
     gaps = column.is_null() if column.null_count else None
     if pa.types.is_floating(column.type):
-        # NaN differs from itself: it is no number, no id, and no time.
+        # NaN differs from itself: it is not a number, an id or a time.
         gaps = pc.is_null(column, nan_is_null=True)
     row = -1 if gaps is None else pc.index(gaps, value=True).as_py()
     return None if row < 0 else (row, pc.sum(gaps).as_py())
@@ -312,7 +312,9 @@ def column_levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
     try:
         levels = coded.dictionary.cast(pa.string()).to_pylist()
     except pa.ArrowException as error:
-        raise InputError(f"column {name!r} holds {str(array.type)[:60]}, which is no category: leave it out") from error
+        raise InputError(
+            f"column {name!r} holds {str(array.type)[:60]}, which is not a category: leave it out"
+        ) from error
     return levels, arrow_values(coded.indices).astype(np.int64)
 
 

@@ -1,7 +1,7 @@
 """Rows that are never written out: arms looked up by id, a context for every round, and the products of the two.
 
-A log with a row a round has a context `c` of p numbers in every round, and K arms that keep their identity. The row of
-arm `a` in round `t` is
+A log with one row per round has a context `c` of p numbers in every round, and K arms that keep their identity. The
+row of arm `a` in round `t` is
 
     [own columns | item_a | context_t (x) item_a]        where arms have features of their own (`items`), or
     [own columns | e_a (x) context_t]                    where every arm has weights of its own (`e_a`: one-hot).

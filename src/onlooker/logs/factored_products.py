@@ -184,7 +184,7 @@ class FactoredProducts(Layout):
     def window_products(
         self, values: Vector, counts: NDArray[np.bool_], mean: Vector, width: int, *, coarse: bool
     ) -> tuple[int, Matrix, Matrix, Matrix] | None:
-        """Sums over windows of the rounds' own sums of rows; see `window_products`. None where rows are no blocks."""
+        """Sums over windows of the rounds' own sums of rows; see `window_products`. None where rows are not blocks."""
         if not self.only_blocks:
             return None
         contexts = np.ones((self.n_rounds, 1)) if self.contexts is None else self.contexts

@@ -140,7 +140,7 @@ class LinearPolicy:
 
     @property
     def arms(self) -> tuple[Any, ...] | None:
-        """Ids of the arms, where each has weights of its own: `theta.reshape(len(arms), -1)` has an arm a row."""
+        """Ids of the arms, where each has weights of its own: `theta.reshape(len(arms), -1)` has one row per arm."""
         return None if self.crossing is None else self.crossing.arms
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -437,7 +437,7 @@ def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> li
     if not isinstance(values, list):
         raise InputError(f"{name!r} must be a list of {wanted}")
     for place, value in enumerate(values):
-        # By its own type: true is no number here.
+        # By its own type: true is not a number here.
         if type(value) not in kinds:
             raise InputError(f"{name}[{place}] is {one_line(repr(value), 40)}: {name!r} must be a list of {wanted}")
     return values

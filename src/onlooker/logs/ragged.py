@@ -120,7 +120,7 @@ def check_encodable(texts: Iterable[str], name: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InputError(f"{name} has {text[:60]!a}, which is no proper text: rename it") from error
+            raise InputError(f"{name} has {text[:60]!a}, which is not valid Unicode text: rename it") from error
 
 
 def as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:

@@ -341,7 +341,7 @@ def rounds_of_table(table: Any, columns: Columns) -> Rounds:
 
 
 def _check_rounds(table: Any, columns: Columns) -> None:
-    """Refuse ids of rounds that come twice: then a row is no round. Warn of numbers that are out of order."""
+    """Refuse repeated ids of rounds: then a row is not a round. Warn of numbers that are out of order."""
     import pyarrow.compute as pc
 
     keys = [columns.by, columns.round] if columns.by else [columns.round]

@@ -1,4 +1,4 @@
-"""Tables with a row a round whose columns or lists describe the arms: which shape they have, and their long rows.
+"""Tables with one row per round whose columns or lists describe the arms: which shape they have, and their long rows.
 
 Every shape becomes a long table, one row per offered arm, a part of the table at a time. All that is known of long
 tables (categories, times, learners, scans) then holds for them too. Errors name rows of the table as it is written.
@@ -46,7 +46,7 @@ class Layer:
 
 
 class RowShape(ABC):
-    """How a table with a row a round becomes a long table."""
+    """How a table with one row per round becomes a long table."""
 
     name: str
     """What it is called, such as "wide"."""

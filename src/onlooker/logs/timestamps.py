@@ -20,7 +20,7 @@ _NAMES = frozenset({"ts", "timestamp", "datetime", "epoch", "unixtime", "unix_ti
 _POINTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T,]+(\d{1,2})(:\d\d.*))?", re.ASCII)
 """A date as it is written from Lisbon to Moscow, and a time of day."""
 _MANY = 10
-"""Rounds from which on numbers without large gaps are no chance."""
+"""Rounds from which on consecutive numbers are not a coincidence."""
 _WHOLE = "^([0-9]{1,18}|-[0-9]{1,17})$"
 """Whole numbers that fit into 64 bits."""
 _YEAR_ONE = -62_135_596_800_000_000
@@ -149,7 +149,7 @@ def counts(width: int, rounds: int) -> bool:
 class Counts:
     """Whether rounds are numbered one after the other and yet out of order, examined part by part.
 
-    Ids that are scattered widely, or are no whole numbers, count nothing. With `text` they are written as text.
+    Ids that are scattered widely, or are not whole numbers, are ignored. With `text` they are written as text.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def warn_falls(names: Sequence[str]) -> None:
 
 
 def _times(column: Any) -> NDArray[Any] | None:
-    """Microseconds since 1970, or the numbers that there are, without the gaps; None where a text is no time."""
+    """Microseconds since 1970, or the numbers that there are, without the gaps; None where a text is not a time."""
     import pyarrow as pa
 
     known = column.drop_null()

@@ -55,7 +55,7 @@ class Users:
     def of(cls, table: Any, names: Sequence[str], columns: Columns) -> Users:
         """The users of a log with these columns."""
         if not len(table):
-            raise InputError("the users: there are none, so no round has a user")
+            raise InputError("the users: the table is empty, so no round has a user")
         own = own_id(table.column_names, columns.user)
         key = columns.user or next((name for name in (own, *ID_NAMES) if name in names), None)
         if key is None:

@@ -1,4 +1,4 @@
-"""Wide tables: a row a round, the features of every arm in columns of their own, such as `arm1_price`."""
+"""Wide tables: one row per round, each arm's features in separate columns, such as `arm1_price`."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ class Wide(RowShape):
             row = int(unknown[0])
             names = some_of([str(k) for k in range(len(self.arms))] if self._from_zero else self.arms)
             raise InputError(
-                f"column {chosen!r}, {place(first_row + row)} is {texts[codes[row]][:40]!r}, which is no arm: "
+                f"column {chosen!r}, {place(first_row + row)} is {texts[codes[row]][:40]!r}, which is not an arm: "
                 f"the arms are {names}"
             )
         return np.asarray(places)
