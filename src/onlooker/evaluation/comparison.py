@@ -28,7 +28,7 @@ from onlooker.observers.methods import find_methods
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Truth:
-    """What a simulation knows and an observer does not."""
+    """The truth, known only in a simulation."""
 
     theta_star: Vector
     """True parameter of the rewards."""
@@ -158,7 +158,7 @@ def compare(
 
 
 def _measured_fit(observer: Observer, log: BanditLog, *, memory: bool) -> tuple[float, float | None]:
-    """Fit, and give the seconds that it took without loading or compiling kernels, and its peak memory in MB."""
+    """Fit, and return the seconds that it took without loading or compiling kernels, and its peak memory in MB."""
     compiled, before = preparation.compiled, preparation.seconds
     with warnings.catch_warnings(), peak_memory() if memory else nullcontext(Peak()) as peak:
         # The rows carry them.

@@ -1,4 +1,4 @@
-"""Whether propensities can be relied on: calibration, and overlap with what other policies would pick."""
+"""Reliability of propensities: calibration, and overlap with other policies."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Calibration:
 
 
 def calibration(log: BanditLog, values: Vector) -> Calibration:
-    """Hold predicted probabilities, one per row, against the picks; rounds with a single arm say nothing.
+    """Compare predicted probabilities, one per row, with the picks; rounds with a single arm are not informative.
 
     Of a pick that is known only to a set, each arm of the set counts by what was predicted of it: only the sets are
     then held against the predictions.
@@ -143,7 +143,7 @@ class Overlap:
     tiny_share: float
     """Share of rounds whose pick had a tiny propensity: less than a tenth of a uniform pick's."""
     deterministic: bool
-    """Whether the learner looks deterministic: its propensities are then what is not known of it, not chance."""
+    """Whether the learner looks deterministic: its propensities then reflect uncertainty about it, not randomness."""
     target: str
     """Description of the other policy."""
 

@@ -43,7 +43,7 @@ def peak_memory() -> Iterator[Peak]:
 
 
 def _reset_mark() -> float | None:
-    """Bring the high-water mark down to what is held now, and give that."""
+    """Reset the high-water mark to current usage, and return that."""
     try:
         with open(_RESET, "w", encoding="ascii") as file:
             file.write("5")

@@ -169,7 +169,7 @@ class Workers:
         theirs.close()
 
     def _bury(self, worker: _Worker) -> str:
-        """Forget a worker that died; say how it did."""
+        """Remove a worker that died; return the cause."""
         worker.process.join()
         worker.connection.close()
         self._crew.remove(worker)
@@ -218,7 +218,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _work(connection: Connection, function: bytes) -> None:
-    """What a worker process does."""
+    """The loop of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send("ready")

@@ -50,14 +50,14 @@ _SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
 
 @dataclass(frozen=True, eq=False)
 class Opened(Generic[Held]):
-    """A log that was opened, and all that is known of how."""
+    """An opened log, its format and the assumptions."""
 
     log: Held
     """The log, the logs by name where a column separates them, or a scan."""
     format: Format
-    """What it was taken to be."""
+    """The recognised format."""
     assumed: list[str]
-    """What was assumed about it, a line each: format, columns, features, categories."""
+    """The assumptions, one line each: format, columns, features, categories."""
     files: dict[Path, str]
     """The files that it is read from, or copies of them, with one that stands beside it; and what they are called."""
 
@@ -79,7 +79,7 @@ class Opened(Generic[Held]):
 
 
 def locate(source: object, options: dict[str, Any], *, again: bool = False) -> tuple[Place, dict[str, Any]]:
-    """Where a log is, and the options without those that say so; `again` asks for what can be read more than once."""
+    """Where a log is, and the other options; `again` requires a place that can be read more than once."""
     place = find_place(source, options.get("sql"), SOURCES, again=again)
     with place.said():
         if len(place.paths) == 1 and place.paths[0].is_dir() and _folder_format(place.files[0]) is None:
@@ -138,7 +138,7 @@ def open_scan(
 
 @contextmanager
 def _closed_on_error(place: Place, source: object) -> Iterator[None]:
-    """Delete the copies of a place that was found here where it is of no use."""
+    """Delete the copies of a place if the block fails."""
     try:
         yield
     except BaseException:
@@ -272,7 +272,7 @@ def _behind(found: Format, path: Path) -> list[Path]:
 
 
 def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog | LogScan) -> list[str]:
-    """What a log was taken to be: its format, its columns, its features and its categories."""
+    """The assumptions about a log: its format, columns, features and categories."""
     if found.columns is not None and Columns(**options).per_round:
         return assumed_rounds(found, file, Columns(**options), log)
     defaults = {name: default for name, default in found.takes.items() if name in {"round", "chosen"}}
@@ -317,7 +317,7 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], log: BanditLog |
 
 
 def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str, ...] = ()) -> None:
-    """Every option is one that the format's `read` takes, or one of those besides."""
+    """Refuse options that neither the format's `read` nor the caller knows."""
     taken = found.takes
     for name, value in options.items():
         if name not in (*taken, *besides):

@@ -44,7 +44,7 @@ class Place:
     """Where a log was found."""
 
     name: str
-    """What messages call it: nothing secret is in it."""
+    """Its name in messages, without secrets."""
     files: list[LogFile] = field(default_factory=list)
     """The files to read it from, in order; copies of those that are elsewhere."""
     table: Source | None = None
@@ -60,7 +60,7 @@ class Place:
         return [file.path for file in self.files]
 
     def called(self, path: Path) -> str:
-        """What messages call a file."""
+        """The name of a file in messages."""
         return shown(path) if self.spool is None else self.spool.names.get(path, shown(path))
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ Take = Callable[[object], Source | None]
 
 
 def find_place(source: object, sql: str | None, takes: Sequence[Take], *, again: bool = False) -> Place:
-    """Where a log is, and copies of what is not here; `again` asks for what can be read more than once."""
+    """Where a log is, and copies of what is not here; `again` requires a place that can be read more than once."""
     if isinstance(source, Place):
         return source
     if isinstance(source, str | os.PathLike):

@@ -44,7 +44,7 @@ class SparseLog:
     cross: bool
     """Whether every shared feature is multiplied with every feature of the arms."""
     like: Encoded | None = None
-    """A log or a policy whose features to take, whatever else is there."""
+    """A log or a policy whose features are used; others are ignored."""
     arms: SparseRows = field(init=False)
     shared: SparseRows = field(init=False)
     round_ids: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ class SparseLog:
         return log if order is None or (np.diff(order) == 1).all() else log[order]
 
     def _check_features(self) -> None:
-        """What was asked for is there, and says something of the choice."""
+        """Refuse requested features that are absent or do not vary within rounds."""
         here, common = self.arms.columns.names(), self.shared.columns.names()
         for name in self.features or ():
             if name in common and name not in here and not self.cross:

@@ -1,4 +1,4 @@
-"""Rows that are in no file of this machine, copied once into a temporary folder, so that all passes see the same."""
+"""Copies of rows that are not in local files, in a temporary folder, so that all passes read the same data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Spool:
         self.close: Callable[[], object] = weakref.finalize(self, _delete, self.folder, lock)
         """Delete it."""
         self.names: dict[Path, str] = {}
-        """What messages call every file in it."""
+        """The name of each file in messages."""
 
     def __reduce__(self) -> tuple[Callable[..., None], tuple[()]]:
         # A worker has the files, not the folder's keeper.

@@ -59,7 +59,7 @@ def matching(name: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class FileState:
-    """What the system says of a file."""
+    """The state of a file as reported by the system."""
 
     device: int
     inode: int
@@ -170,7 +170,7 @@ class Held:
 
     @classmethod
     def by(cls, log: BanditLog) -> Self:
-        """Go over a part once, as fast as memory can be read: beside a pass of a fit that hardly counts.
+        """Compute the checksums of a part, as fast as memory can be read: negligible beside a pass of a fit.
 
         Examples
         --------
