@@ -22,6 +22,7 @@ from onlooker.cli.options import FILE, LogName, log_argument
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
     from onlooker.logs.log import BanditLog
+    from onlooker.report.log_findings import LogAnalysis
     from onlooker.report.log_page import Source
 
 
@@ -110,6 +111,11 @@ def report(
         shared = {"log": log, "out": out, "assumed": assumed, "inputs": [asdict(one) for one in source.inputs]}
         print_json(shared | (learners[""] if by is None else {"by": by, "learners": learners}))
         return
+    _print(found, log, by, assumed, out)
+
+
+def _print(found: dict[str, LogAnalysis], log: str, by: str | None, assumed: list[str], out: str) -> None:
+    """Print the diagnosis and warnings of each learner, the assumptions, and where the report is."""
     for name, one in found.items():
         say(one.diagnosis.sentence if by is None else f"{by} {name}: {one.diagnosis.sentence}")
         for text in one.warnings:

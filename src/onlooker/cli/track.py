@@ -94,9 +94,7 @@ def track(
         observer, _ = _observer(None, exploration, ridge)
         _track_groups(log, by, observer, columns, level=level, gaps=gaps, workers=workers, out=out, as_json=as_json)
         return
-    if gaps is not None and (state is not None or memory_limit is not None):
-        flag = "--memory-limit" if state is None else "--state"
-        raise InputError(f"--gaps {gaps}: needs the whole log at once, so leave {flag} out")
+    _check_gaps(gaps, state, memory_limit)
     with _held(state):
         observer, before = _observer(state, exploration, ridge)
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
@@ -141,6 +139,13 @@ def track(
     for what, path in (("path drawn to", drawn), ("policy saved to", out), ("state kept in", state)):
         if path is not None:
             say(f"{what} {path}")
+
+
+def _check_gaps(gaps: str | None, state: str | None, memory_limit: str | None) -> None:
+    """Refuse `--gaps` together with options that read the log in pieces."""
+    if gaps is not None and (state is not None or memory_limit is not None):
+        flag = "--memory-limit" if state is None else "--state"
+        raise InputError(f"--gaps {gaps}: needs the whole log at once, so leave {flag} out")
 
 
 def _follow(observer: TrackingObserver, rounds: BanditLog | Parts, repeated: str, gaps: str | None) -> None:
