@@ -10,7 +10,7 @@ import pyarrow as pa
 from onlooker import BanditLog, report_page
 from onlooker.experiments.claims import Claim
 from onlooker.experiments.paper_figures import PaperFigure
-from onlooker.experiments.paper_page import paper_page
+from onlooker.experiments.reproduce import paper_page
 from onlooker.report.log_findings import analyse
 from onlooker.report.log_page import Input, Source, page_of
 from onlooker.report.page import Column, Page, Section, Table

@@ -62,7 +62,7 @@ def test_by_on_a_command_for_one_learner_says_where_it_is_known(refused, csv):
 def test_learners_that_share_round_ids_are_sent_to_by(refused, csv):
     path = csv("round,chosen,price,time", "1,1,2,5", "1,0,3,5", "1,1,2,9", "1,0,3,9")
     line = refused("fit", path, "--order-by", "time")
-    assert "a round happens at one time; if several learners share ids, tell them apart with --by" in line
+    assert "a round happens at one time; if several learners share ids, separate them with --by" in line
 
 
 def test_outputs_that_cannot_be_written_are_told_what_can(refused, csv, tmp_path):
@@ -119,11 +119,11 @@ def test_gaps_of_all_columns_are_told_at_once(refused, csv):
 
 def test_learners_told_apart_by_what_changes_within_a_round(refused, csv):
     path = csv("round,chosen,brand,x", "1,1,a,1", "1,0,b,2", "2,1,a,1", "2,0,a,2")
-    assert "where 'brand' differs within a round, it cannot tell learners apart" in refused(
+    assert "where 'brand' differs within a round, it cannot identify learners" in refused(
         "diagnose", path, "--by", "brand"
     )
     shared = csv("round,chosen,x", "1,1,1", "1,0,2", "1,1,1", "1,0,2")
-    assert "if several learners share ids, tell them apart with --by" in refused("diagnose", shared)
+    assert "if several learners share ids, separate them with --by" in refused("diagnose", shared)
 
 
 def test_amounts_are_not_taken_for_categories(refused, csv):

@@ -22,7 +22,7 @@ from onlooker import (
     simulate,
     write_log,
 )
-from onlooker.base.lock import locked
+from onlooker.base.files import locked
 
 
 @pytest.fixture(scope="module")

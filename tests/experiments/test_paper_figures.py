@@ -11,7 +11,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 import paper_tables
 from onlooker.experiments.claims import claims
 from onlooker.experiments.paper_figures import paper_figures
-from onlooker.experiments.paper_page import paper_page
+from onlooker.experiments.reproduce import paper_page
 from onlooker.report.page import render
 from onlooker.report.plots.style import DASHES, LIGHT, MARKERS
 

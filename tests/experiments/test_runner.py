@@ -182,7 +182,7 @@ def test_settings_that_are_the_same():
 def test_folders_that_are_no_experiment(tmp_path):
     (tmp_path / "thesis.tex").write_text("text")
     for folder, message in [
-        (tmp_path, "holds 'thesis.tex' but no settings.json, so it is no experiment: name a new or empty folder"),
+        (tmp_path, "holds 'thesis.tex' but no settings.json, so it is not an experiment: name a new or empty folder"),
         (tmp_path / "thesis.tex", "cannot hold an experiment (File exists)"),
         (tmp_path / "thesis.tex" / "out", "cannot hold an experiment (Not a directory)"),
     ]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from onlooker import BanditLog, InputError, LinearPolicy
-from onlooker.logs import factored
+from onlooker.logs import factored_products
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.factored_curvature import arm_blocks
 
@@ -275,7 +275,7 @@ def test_groups_of_arms_are_found_piece_by_piece(monkeypatch):
     seen = np.zeros(50, dtype=bool)
     seen[rows.which] = True
     whole = rows.groups
-    monkeypatch.setattr(factored, "PIECE_VALUES", 7)
+    monkeypatch.setattr(factored_products, "PIECE_VALUES", 7)
     np.testing.assert_array_equal(rows.groups, whole)
     # The arms of a half are linked by way of others; those never offered are alone.
     assert [len(set(whole[half][seen[half]])) for half in (slice(0, 25), slice(25, 50))] == [1, 1]

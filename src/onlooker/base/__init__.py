@@ -1,1 +1,1 @@
-"""What every room stands on: types, errors, checks, text, files, threads, memory."""
+"""Shared foundations: types, errors, checks, text, files, threads, memory."""

@@ -1,16 +1,20 @@
-"""Check the plain values that users pass: numbers within bounds, words that were mistyped; and say them."""
+"""Checks of what users pass: numbers within bounds, mistyped words, the columns of a table."""
+
+from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from onlooker.base.errors import InputError
+from onlooker.base.text import some_of
 
 
 def as_whole(value: Any, name: str, *, least: int = 0) -> int:
-    """Give `value` as an int of at least `least`.
+    """Return `value` as an int of at least `least`.
 
     Examples
     --------
@@ -29,7 +33,7 @@ def as_whole(value: Any, name: str, *, least: int = 0) -> int:
 def as_number(
     value: Any, name: str, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
 ) -> float:
-    """Give `value` as a finite float that is larger than `above`, at least `least` and at most `most`.
+    """Return `value` as a finite float that is larger than `above`, at least `least` and at most `most`.
 
     Examples
     --------
@@ -46,7 +50,7 @@ def as_number(
 
 
 def as_level(level: Any) -> float:
-    """Give the coverage that intervals aim for: a number between 0 and 1, neither of them.
+    """Return the nominal coverage of intervals: a number strictly between 0 and 1.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def as_level(level: Any) -> float:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Ask for the known word that is nearest to a mistyped one; say nothing where none is near.
+    """Suggest the known word nearest to a mistyped one; empty if none is near.
 
     Examples
     --------
@@ -75,7 +79,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """How many of a thing there are.
+    """A count with its noun, in the singular or the plural.
 
     Examples
     --------
@@ -83,3 +87,48 @@ def counted(number: int, thing: str) -> str:
     ('1 arm', '2000 rounds')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
+    """Refuse a table that lacks a column; `wanted` maps meanings to column names, `otherwise` ends the message."""
+    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
+    hints = []
+    for meaning, name in missing.items():
+        parts = [part.strip() for part in name.split(",")]
+        if len(parts) > 1 and all(part in names for part in parts):
+            raise InputError(f"the table has no column {name!r}: name {some_of(parts)} one by one")
+        # A default name was not mistyped.
+        alike = [one for one in names if name in one.lower()] if name == meaning else names
+        hints.append(did_you_mean(name, alike))
+    if missing:
+        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
+        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
+        raise InputError(
+            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some_of(names)}; "
+            + " ".join(filter(None, hints))
+            + otherwise
+        )
+
+
+def check_once(names: Sequence[str]) -> None:
+    """Refuse a table that has two columns of one name."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"the table has the column {name!r} twice: rename one of them")
+
+
+def is_list(kind: Any) -> bool:
+    """Whether an Arrow type is a list, of any of the three kinds."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def check_plain(column: Any, name: str) -> None:
+    """Refuse a column, or a field of a schema, that holds lists, structs or maps."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
+    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
+        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")

@@ -1,4 +1,4 @@
-"""What estimators and commands take unless they are given something else."""
+"""Default parameters of estimators and commands."""
 
 from __future__ import annotations
 

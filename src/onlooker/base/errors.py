@@ -1,4 +1,12 @@
-"""Errors and warnings: an error stops the work, a warning comes with an answer that can be used."""
+"""Errors and warnings: an error stops the work; a warning comes with a usable answer pointing at the caller's line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from contextvars import Context, ContextVar, copy_context
+from pathlib import Path
 
 
 class OnlookerError(Exception):
@@ -74,7 +82,7 @@ class TooFewRoundsWarning(OnlookerWarning):
 
 
 class UncomparedArmsWarning(OnlookerWarning):
-    """Some arms were never picked, or never offered beside others: little is known of their weights."""
+    """Some arms were never picked, or never offered beside others: their weights are poorly determined."""
 
 
 class NoIntervalsWarning(OnlookerWarning):
@@ -115,3 +123,43 @@ class NoFamilyFitsWarning(OnlookerWarning):
 
 class ConvergenceWarning(OnlookerWarning):
     """The solver stopped before it converged. Bring the features to similar scales, or use a larger `l2`."""
+
+
+_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+_CALLER: ContextVar[tuple[str, int] | None] = ContextVar("_CALLER", default=None)
+"""File and line that a thread of this package works for."""
+
+
+def warn(message: OnlookerWarning | str, category: type[OnlookerWarning] = OnlookerWarning) -> None:
+    """Warn at the innermost line outside this package; at the outermost line where all are inside.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("look here")
+    >>> caught[0].filename.startswith("<doctest")
+    True
+    """
+    place = _CALLER.get()
+    if place is None:
+        warnings.warn(message, category, stacklevel=_outside()[0])
+    else:
+        kind = category if isinstance(message, str) else type(message)
+        warnings.warn_explicit(message, kind, *place)
+
+
+def context_of_caller() -> Context:
+    """A context for a thread: what it warns of points at the line that called this package."""
+    context = copy_context()
+    if _CALLER.get() is None:
+        context.run(_CALLER.set, _outside()[1:])
+    return context
+
+
+def _outside() -> tuple[int, str, int]:
+    """The line outside this package that led to the caller of this: its stack level there, its file and its number."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001  the documented way to the caller's frame
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level, frame.f_code.co_filename, frame.f_lineno

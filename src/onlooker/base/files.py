@@ -1,4 +1,6 @@
-"""Writing files whole or not at all."""
+"""Files written whole or not at all, and locks that keep a second process away from them."""
+
+from __future__ import annotations
 
 import errno
 import os
@@ -15,7 +17,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.text import one_line, shown
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.part")
-"""What a file is called while it is being written."""
+"""The suffix of a file while it is being written."""
 
 _NO_ROOM = "free some space there, or name a place with more"
 _ADVICE = {
@@ -25,11 +27,11 @@ _ADVICE = {
     errno.ENOENT: "make its folder, or name another place",
     errno.ENOMEM: "free some memory, or raise the limit on it (ulimit -v)",
 }
-"""What to do about a refusal of the system's."""
+"""The remedy for an error of the operating system."""
 
 
 def advice_on(error: OSError) -> str:
-    """What to do about a refusal of the system's.
+    """The remedy for an error of the operating system.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def advice_on(error: OSError) -> str:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to write to; it takes its place at `path` when the block ends without an error.
+    """Yield a file to write to; it takes its place at `path` when the block ends without an error.
 
     Until then nothing is seen there but what was there before, and after an error that stays. A link is followed: the
     file behind it is replaced. What the system refuses is one `InputError`.
@@ -90,12 +92,12 @@ def remove_temporaries(folder: Path) -> None:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Refuse what `atomic_file` would refuse, before anything is worked out for it."""
+    """Refuse what `atomic_file` would refuse, before any computation."""
     _behind_links(Path(path))
 
 
 def _behind_links(path: Path) -> tuple[Path, int | None]:
-    """The file to replace and its mode, None where there is none yet; what a rename should not replace is refused."""
+    """The file to replace and its mode, None if it does not exist yet; refuses what a rename should not replace."""
     try:
         state = path.stat()
     except FileNotFoundError:
@@ -173,3 +175,52 @@ def _sync_folder(folder: Path) -> None:
 
 def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
     return InputError(f"{shown(path)}: cannot be written ({one_line(error)}): {advice_on(error)}")
+
+
+@contextmanager
+def locked(path: Path, held: Path, other: str) -> Iterator[None]:
+    """Hold a lock file, where the system has locks; refuse if another process holds it.
+
+    `held` is what it protects, and `other` the alternative that the message names.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, locked(Path(folder) / "run.lock", Path(folder), "another folder"):
+    ...     os.listdir(folder)
+    ['run.lock']
+    """
+    if os.name != "posix":
+        yield
+        return
+    descriptor = _lock(path, held, other)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        # The work is done, and the system releases a lock that is left behind.
+        for undo in (path.unlink, partial(os.close, descriptor)):
+            with suppress(OSError):
+                undo()
+
+
+def _lock(path: Path, held: Path, other: str) -> int:
+    import fcntl
+
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The last holder may have removed the file after it was opened here: then the lock is on a file of no name.
+            if path.exists() and os.path.samestat(path.stat(), os.fstat(descriptor)):
+                return descriptor
+        except BlockingIOError:
+            holder = os.read(descriptor, 20).decode(errors="replace") or "of unknown number"
+            os.close(descriptor)
+            message = f"process {holder} is at work in it: wait until it ends, or name {other}"
+            raise InputError(f"{shown(held)}: {message}") from None
+        except OSError:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)

@@ -29,7 +29,7 @@ SAMPLE_SHARE = 0.25
 """Part of what libraries and matrices leave that a sample may fill; working on it takes three times as much besides."""
 
 BATCH_SHARE = 1 / 64
-"""The same for the rounds of one part: several are in hand at a time, with what Parquet needs to unpack them."""
+"""The same for the rounds of one part: several are held at a time, with what Parquet needs to unpack them."""
 
 FITTING = 20
 """Matrices of d x d doubles that imitation takes at its peak, with intervals and warnings; a diagnosis takes fewer."""
@@ -44,16 +44,16 @@ STATE = 110
 """The same for tracking that is saved as text, and read back from it before it is written."""
 
 WIDEST = 32
-"""The room of so many is not filled with rounds of a scan, whatever is done with it."""
+"""Memory for this many matrices is kept free of a scan's rounds, whatever is done with it."""
 
 ROUNDS = 20_000_000
 """Bytes that rounds need in any case, in addition to such matrices."""
 
 HELD = 4
-"""Rounds in memory take so many times their features while they are worked on, themselves included."""
+"""Memory that rounds take while they are worked on, as a multiple of their features, themselves included."""
 
 LITTLE = 1_000_000
-"""Bytes that are taken without a look at the machine's memory, which would take longer."""
+"""Bytes that are allocated without checking the machine's memory, which would take longer."""
 
 _UNITS = {"": 1, "b": 1} | {
     f"{letter}{kind}": base**power
@@ -67,7 +67,7 @@ _OUT_OF_MEMORY = (
 )
 """What libraries say where they have no error of their own for it."""
 _NOT_LOADED = "could not find/load shared object"
-"""What is said of a library that cannot be loaded; where memory is limited, that is why."""
+"""The message of a library that cannot be loaded; where memory is limited, that is the reason."""
 _SIZE = re.compile(r"\s*((?:\d{1,20}(?:\.\d*)?|\.\d+)(?:e\d{1,2})?)\s*([a-z]*)\s*", re.IGNORECASE)
 
 
@@ -90,7 +90,7 @@ class Room:
 
     @property
     def rounds(self) -> int:
-        """For all that is done with rounds: what the libraries, and matrices of d x d, leave of the limit."""
+        """Memory for work on rounds: what libraries and matrices of d x d leave of the limit."""
         return max(ROUNDS, self.limit - LIBRARIES - WIDEST * square(self.n_features))
 
     @property
@@ -170,7 +170,7 @@ def limit_in_force() -> int | None:
 
 
 def check_memory(needed: int) -> None:
-    """Refuse to take so many bytes more than the process has: a small file may declare, or hold, a vast log.
+    """Refuse to allocate this many more bytes than the process has: a small file may declare, or hold, a vast log.
 
     Without a limit the machine's memory is one.
     """
@@ -209,16 +209,16 @@ def check_held(n_bytes: int) -> None:
 
 
 def may_hold(n_bytes: int) -> bool:
-    """Whether a limit in force has room for features of so many bytes and the work on them."""
+    """Whether a limit in force has room for features of this many bytes and the work on them."""
     limit = limit_in_force()
     return limit is None or n_bytes <= SAMPLE_SHARE * (limit - LIBRARIES)
 
 
 def check_work(n_features: int, matrices: int, *, held: int = 0, limit: int | None = None) -> None:
-    """Refuse work that takes so many matrices of d x d doubles at its peak, beside rounds.
+    """Refuse work that takes this many matrices of d x d doubles at its peak, beside rounds.
 
-    `held` are the bytes of the features that are in memory; where none are, rounds in hand take some. `limit` counts
-    beside the one in force.
+    `held` are the bytes of the features that are in memory; where none are, the current rounds take some. `limit`
+    counts beside the one in force.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def check_resident(limit: int) -> None:
 
 
 def is_memory_error(error: BaseException | None) -> bool:
-    """Whether memory ran out, whichever library noticed it, or was about to say so when something else went wrong.
+    """Whether an error means that memory ran out, whichever library raised it.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def is_memory_error(error: BaseException | None) -> bool:
 
 
 def memory_error_words(error: BaseException) -> str:
-    """What to say of an error that `is_memory_error`, and what to do about it."""
+    """The message for an error that `is_memory_error`, with the remedy."""
     limit, said = _address_space(), one_line(error)
     allowed = "" if limit is None else f"; the system allows {_words(limit)} of address space (ulimit -v): raise that"
     remedy = ": use" if limit is None else ", or use"

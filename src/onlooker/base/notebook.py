@@ -1,7 +1,7 @@
 """Results in notebooks: tables, pictures and HTML of what was found.
 
-What draws them lies in a room far above. The package names it here once (`drawn_by`), so that results can be asked for
-their picture without importing anything from there.
+Drawing is a matter of the `report` layer above. The package registers it here once (`drawn_by`), so that results can
+plot themselves without importing that layer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Drawing(Protocol):
-    """What draws results."""
+    """Draws results."""
 
     def figure_of(self, result: object) -> Any:
         """A matplotlib figure."""
@@ -24,7 +24,7 @@ _load: Callable[[], Drawing] | None = None
 
 
 def drawn_by(load: Callable[[], Drawing]) -> None:
-    """Name what draws results; `load` is called when the first one is drawn."""
+    """Register what draws results; `load` is called for the first drawing."""
     global _load  # noqa: PLW0603  one for the whole package
     _load = load
 

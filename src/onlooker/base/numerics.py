@@ -39,7 +39,7 @@ def largest_eigenvalue(matrix: Matrix) -> float:
 
 
 def _norm(matrix: Matrix) -> float:
-    # A third of the time of `numpy.linalg.norm`, which is asked for twice every few rounds.
+    # A third of the time of `numpy.linalg.norm`, which is computed twice every few rounds.
     return math.sqrt(np.vdot(matrix, matrix))
 
 
@@ -50,7 +50,7 @@ UNIDENTIFIED = 1e-8
 """Eigenvalues of at most this count as not identified: so do features that differ in their last eight digits alone."""
 
 _LEAST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
-"""Curvature below this has lost its digits: it is none."""
+"""Curvature below this is rounding error."""
 
 _INVOLVED = 1e-4
 """A feature is part of a flat direction of unit length if its component is larger than this."""
@@ -72,13 +72,13 @@ class Curvature:
     values: Vector
     """Eigenvalues of the scaled matrix, rising, shape (d,); below zero for features that do not vary."""
     vectors: Matrix
-    """Its eigenvectors, one a column, shape (d, d)."""
+    """Its eigenvectors, one per column, shape (d, d)."""
     n_flat: int
     """How many of them are flat, the first ones."""
 
     @classmethod
     def of(cls, matrix: Matrix, *, flat: float | None = None, noise: float | Vector = 0.0) -> Curvature:
-        """Look at a matrix; `flat` is `ROUNDING` times d unless given, a diagonal of at most `noise` counts as 0."""
+        """Decompose a matrix; `flat` is `ROUNDING` times d unless given, a diagonal of at most `noise` counts as 0."""
         if not np.isfinite(matrix).all():
             raise InputError("the features are too large for double precision: put them on a smaller scale")
         diagonal = np.diag(matrix)
@@ -94,7 +94,7 @@ class Curvature:
 
     @classmethod
     def without_flat(cls, matrix: Matrix) -> Curvature:
-        """Of a matrix that is known to have no flat direction: its directions are not looked for."""
+        """Of a matrix that is known to have no flat direction: its directions are not computed."""
         d = len(matrix)
         return cls(sizes=np.sqrt(np.diag(matrix)), values=np.ones(d), vectors=np.zeros((d, 0)), n_flat=0)
 

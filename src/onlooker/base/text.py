@@ -1,4 +1,4 @@
-"""Text to show: other people's made safe, messages in one line, tables as lines."""
+"""Text for display: untrusted text made safe, messages on one line, tables as lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _escaped(letter: str) -> str:
 
 
 def one_line(said: BaseException | str | os.PathLike[str], longest: int = 160) -> str:
-    r"""Say an error, a text or a path in one line: of a long one the beginning, and the end if there is room for both.
+    r"""Put an error, a text or a path on one line: of a long one the beginning, and the end if there is room for both.
 
     Examples
     --------
@@ -91,7 +91,7 @@ _SECRET = re.compile(r"(?i)\b(password|passwd|pwd|secret\w*|access_key\w*|\w*tok
 
 
 def redacted(address: str) -> str:
-    """An address as it may be shown: without user and password, and without what stands behind a question mark.
+    """An address as it may be shown: without user and password, and without its query.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def text_table(rows: Sequence[Sequence[str]], layout: str, *, rule: bool = False
     ]
 
 
-def some_of(names: Sequence[object]) -> str:
-    """The first few; one that is left out would take no more room than saying so.
+def some_of(names: Sequence[object], few: int = 12) -> str:
+    """The first few names; a single one more is shown too, since saying that it is left out takes as much room.
 
     Examples
     --------
-    >>> some_of(["a", "b"]), some_of(range(9))
+    >>> some_of(["a", "b"]), some_of(range(9), 5)
     ("'a', 'b'", '0, 1, 2, 3, 4 and 4 more')
     """
-    few = 5 if len(names) > 6 else 6
+    few += len(names) == few + 1
     more = f" and {len(names) - few:,} more" if len(names) > few else ""
     return ", ".join(map(repr, names[:few])) + more

@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from itertools import chain, islice
 from typing import TypeVar, cast
 
-from onlooker.base.errors import InputError
-from onlooker.base.warn import context_of_caller
+from onlooker.base.errors import InputError, context_of_caller
 
 
 class Preparation:

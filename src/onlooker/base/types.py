@@ -1,4 +1,4 @@
-"""Names for the arrays that travel between the modules."""
+"""Names for the array types that modules exchange."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,4 +22,4 @@ Ids = NDArray[Any]
 """Names of rounds or arms, kept as they came."""
 
 Progress = Callable[[int, int], None]
-"""Called with how much of a long work is done, and of how much."""
+"""Called with the amount of work done and the total."""

@@ -1,3 +1,3 @@
-"""The version, where everything can import it."""
+"""The version, importable from everywhere."""
 
 __version__ = "0.1.0"

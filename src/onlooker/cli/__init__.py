@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _unexpected(error: Exception) -> tuple[str, int]:
-    """What to say of an error that is not about the input, and the code to exit with."""
+    """The message of an error that is not about the input, and the exit code."""
     if is_memory_error(error):
         return memory_error_words(error), BAD_INPUT
     if isinstance(error, FileNotFoundError) and error.filename is None:
@@ -105,7 +105,7 @@ def _unexpected(error: Exception) -> tuple[str, int]:
 
 
 def _show_warning(said: set[str], message: Warning | str, *_: object, **__: object) -> None:
-    """A warning is one line, like an error, and said once: some files are read twice."""
+    """Show a warning on one line, like an error, and once: some files are read twice."""
     line = f"warning: {without_secrets(in_flags(str(message)))}"
     if line not in said:
         said.add(line)

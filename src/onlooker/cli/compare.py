@@ -18,7 +18,6 @@ from onlooker.cli.console import (
     print_json,
     progress_bar,
     say,
-    write_charts,
 )
 from onlooker.cli.opening import open_log, print_assumptions
 from onlooker.cli.options import FILE, log_argument, method_names
@@ -76,7 +75,7 @@ def compare(
     from onlooker.base.memory_limit import FITTING
     from onlooker.evaluation import comparison
     from onlooker.evaluation.study import study
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
     from onlooker.simulation.environment import Environment
 
     methods = _methods(names, everything=everything)
@@ -146,7 +145,7 @@ def _write(found: Comparison, out: str | None, chart: str | None, *, simulated: 
         fields = [field for _, field, _ in (*COLUMNS, MEMORY)]
         write_csv(out, [{field: row[field] for field in fields} for row in rows], fields)
     if chart is not None:
-        from onlooker.report.plots import comparison_charts
+        from onlooker.report.plots import comparison_charts, write_charts
 
         write_charts(comparison_charts(rows, reference=found.rows[0].name if simulated else None), chart)
 

@@ -23,7 +23,6 @@ from onlooker.cli.options import LogName
 if TYPE_CHECKING:
     from onlooker.base.types import Progress
     from onlooker.evaluation.comparison import Comparison, Row
-    from onlooker.report.plots import AnyChart
 
 
 CHARTS = (".png", ".svg")
@@ -84,7 +83,7 @@ def wrapped(line: str, width: int) -> str:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Give a function to report progress to, drawn on stderr; None where nobody watches."""
+    """Yield a function that reports progress, drawn on stderr; None without a terminal."""
     with _kernels_watched():
         if sys.stderr is None or not sys.stderr.isatty():
             yield None
@@ -106,7 +105,7 @@ def _drawn_bar(what: str) -> Iterator[Progress]:
 
 @contextmanager
 def _kernels_watched() -> Iterator[None]:
-    """Say once that kernels are being compiled, and end at once on Ctrl-C while they are loaded or compiled.
+    """Report once that kernels are being compiled, and exit at once on Ctrl-C while they are loaded or compiled.
 
     Code that is being loaded or compiled may swallow the exception that Ctrl-C raises.
     """
@@ -171,7 +170,7 @@ _MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself.
 
 
 def print_comparison(found: Comparison) -> None:
-    """Print the table, what its columns mean, and what the observers said of their answers."""
+    """Print the table, what its columns mean, and the observers' warnings."""
     known = any(row.direction_error is not None for row in found.rows)
     say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
     if any(row.share is not None for row in found.rows):
@@ -182,7 +181,7 @@ def print_comparison(found: Comparison) -> None:
 
 
 def _print_warnings(rows: Sequence[Row]) -> None:
-    """Print what the observers said of their answers, each sentence once."""
+    """Print the observers' warnings, each sentence once."""
     said: dict[str, list[str]] = {}
     for row in rows:
         for text in row.warnings:
@@ -202,7 +201,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *, log: str | None = None) -> None:
-    """Refuse what could not be written, or would not be what its name says, before minutes are spent on it.
+    """Refuse a file that could not be written, or not in the format of its name, before any computation.
 
     Nor may it be one of the files of `log`, which is a path or a pattern.
 
@@ -231,14 +230,3 @@ def _files(log: str) -> list[str]:
     names = log.given if isinstance(log, LogName) else [log]
     found = [[name] if Path(name).is_file() else [str(path) for path in matching(name)] for name in names]
     return [file for files in found for file in files]
-
-
-def write_charts(charts: Sequence[AnyChart], path: str) -> None:
-    """Draw charts side by side, as SVG or PNG by the file's name."""
-    from onlooker.base.files import write_text
-    from onlooker.report.plots import to_png, to_svg
-
-    if Path(path).suffix.lower() == ".svg":
-        write_text(path, to_svg(charts) + "\n")
-    else:
-        to_png(charts, path)

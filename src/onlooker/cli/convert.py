@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @options.column_options
 @options.as_json
 def convert(source: str, target: str, as_long: bool, memory_limit: str | None, as_json: bool, **columns: Any) -> None:
-    """Write the log IN to OUT, whose suffix says how.
+    """Write the log IN to OUT, in the format of its suffix.
 
     IN may be several files, a folder, a pattern such as "logs/*.csv" in quotes, a store, a database or - for the
     standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first.

@@ -1,26 +1,25 @@
-"""`onlooker diagnose`: what the learner behind a log values over time, and how it picks."""
+"""`onlooker diagnose`: what the learner behind a log values over time, how it picks, and alerts on both."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.cli import groups, options
-from onlooker.cli.alerts import ALERT, alerts_met, check_alerts
 from onlooker.cli.console import print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
 from onlooker.cli.options import LEVEL, log_argument
 
 if TYPE_CHECKING:
     from onlooker.diagnosis import Diagnosis
-
 
 IN_WORDS = 12
 """Learners up to which each is also described in words."""
@@ -151,3 +150,49 @@ def _share(one: Diagnosis) -> str:
         return "-"
     between = "" if found.low is None or found.high is None else f" ({found.low:.0%} to {found.high:.0%})"
     return f"{found.share:.0%}{between}"
+
+
+ALERT = 3
+"""Exit code of a command one of whose alerts holds."""
+
+_EXPLORATION = re.compile(r"exploration\s*([<>])\s*([0-9.]+)\s*(%?)")
+
+
+def check_alerts(conditions: Sequence[str]) -> None:
+    """Refuse a condition that means nothing, before any work is done."""
+    for condition in conditions:
+        _condition(condition)
+
+
+def alerts_met(found: Diagnosis, conditions: Sequence[str]) -> list[str]:
+    """Those of the conditions that hold, as they were written.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, EpsilonGreedy, diagnose, simulate
+    >>> found = diagnose(simulate(Environment(5, 10), EpsilonGreedy(0.3), n_rounds=1000).log)
+    >>> alerts_met(found, ["changed", "moving", "exploration>0.2", "exploration > 90%"])
+    ['exploration>0.2']
+    """
+    return [condition for condition in conditions if _condition(condition)(found)]
+
+
+def _condition(text: str) -> Callable[[Diagnosis], bool]:
+    from onlooker.diagnosis.result import State
+
+    state = text.strip().replace("-", " ")
+    if state in get_args(State):
+        return lambda found: found.values.state == state
+    matched = _EXPLORATION.fullmatch(text.strip())
+    if matched is None or matched[2].count(".") > 1 or matched[2] == ".":
+        states = ", ".join(one.replace(" ", "-") for one in get_args(State))
+        raise InputError(
+            f"--alert {text}: is not a condition; use one of {states}, or exploration>0.2, exploration<0.01"
+        )
+    above, limit = matched[1] == ">", float(matched[2]) / (100 if matched[3] else 1)
+
+    def met(found: Diagnosis) -> bool:
+        share = found.exploration.share
+        return share is not None and (share > limit if above else share < limit)
+
+    return met

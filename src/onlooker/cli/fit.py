@@ -134,7 +134,7 @@ def _fit_groups(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Fit every learner by itself, or all of them together by partial pooling."""
+    """Fit every learner on its own, or all of them together by partial pooling."""
     from dataclasses import asdict
 
     from onlooker.observers.groups import fit_groups, overview

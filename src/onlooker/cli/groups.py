@@ -60,7 +60,7 @@ def n_workers(asked: int | None, n_groups: int) -> int:
 
 
 def print_table(by: str, headings: Sequence[str], rows: Mapping[str, Sequence[str]], where: str) -> None:
-    """Print a row a group, up to so many; `where` says where all of them are."""
+    """Print one row per group, up to a limit; `where` says where all of them are."""
     shown = [[name, *cells] for name, cells in list(rows.items())[:SHOWN]]
     for line in text_table([[by, *headings], *shown], "<  " + "  ".join(">" for _ in headings), rule=True):
         say(line)
@@ -69,7 +69,7 @@ def print_table(by: str, headings: Sequence[str], rows: Mapping[str, Sequence[st
 
 
 def print_failed(by: str, failed: Mapping[str, object]) -> None:
-    """Say which groups have no answer, and why."""
+    """Print which groups have no answer, and why."""
     for name, why in list(failed.items())[:SHOWN]:
         say(f"warning ({by} {name}): no answer: {why}", err=True)
     if len(failed) > SHOWN:

@@ -1,4 +1,4 @@
-"""Opening the log that a command names, and saying in the words of the command line what was assumed about it."""
+"""Open the log that a command names, and report the assumptions about it with the names of flags."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
 
 
 def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict[str, BanditLog]]:
-    """Read the logs that column `by` tells apart, or a single one without a name."""
+    """Read the logs that column `by` separates, or a single one without a name."""
     from onlooker.formats import opening
 
     if by is None:
@@ -117,7 +117,7 @@ def located(log: str, columns: dict[str, Any]) -> Place:
 
 
 def asked(columns: dict[str, Any]) -> dict[str, Any]:
-    """The options that say what the rows of a log mean, not which they are."""
+    """The options about the meaning of rows, without those that select them."""
     return {name: value for name, value in given(columns).items() if name != "sql"}
 
 
@@ -139,7 +139,7 @@ def given(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
-    """Have a log encoded as those before it were, in place of options that say so again; what these say in vain."""
+    """Encode a log as those before it; return notes about the options that this overrides."""
     from onlooker.formats.opening import find_format
     from onlooker.logs.categories import Encoding, Growing
 
@@ -166,7 +166,7 @@ def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state:
 
 @contextmanager
 def _left_out() -> Iterator[list[str]]:
-    """Gather what is said about columns and rounds that were left out; other warnings go their way."""
+    """Collect the warnings about columns and rounds that were left out; others are shown as usual."""
     left_out: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
@@ -179,7 +179,7 @@ def _left_out() -> Iterator[list[str]]:
 
 
 def print_assumptions(lines: list[str]) -> None:
-    """Say on the terminal what was assumed."""
+    """Print the assumptions."""
     for line in lines:
         say(f"  {line}")
 

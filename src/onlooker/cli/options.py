@@ -1,4 +1,4 @@
-"""Options that several commands share, the kinds of values that they take, and what they stand for."""
+"""Options that several commands share, the kinds of values that they take, and the values that they denote."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class OneOf(click.Choice[str]):
     """One of several words; for a mistyped one the message suggests the nearest."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Say which there are, and which was probably meant."""
+        """Reject the word, listing the valid ones and the likely intention."""
         message, hint = super().get_invalid_choice_message(value, ctx), did_you_mean(str(value), self.choices)
         return f"{message.rstrip('.')}; {hint}" if hint else message
 
@@ -121,7 +121,7 @@ LEARNERS = {
 """Names on the command line, and the classes behind them."""
 
 ALL_PRODUCTS = "*"
-"""What `--cross` stands for without a pair of columns."""
+"""The value of `--cross` without a pair of columns."""
 _PAIR = re.compile(r"[^/\\]*:[^/\\]*")
 """Columns to multiply; a path or an address has slashes."""
 
@@ -293,7 +293,7 @@ def engine_options(command: Command) -> Command:
 
 
 def check_engine(engine: str, address: str | None) -> None:
-    """Refuse an address that nobody would use."""
+    """Refuse an address that would not be used."""
     if engine == "local" and address is not None:
         raise InputError(f"--address {address}: is of a Ray cluster, so add --engine ray")
 

@@ -11,7 +11,7 @@ import click
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, LowOverlapWarning
 from onlooker.cli import groups, options
-from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
+from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.options import FILE, OneOf, log_argument
 
@@ -67,7 +67,7 @@ def propensities(
     from onlooker.base.memory_limit import FITTING
     from onlooker.evaluation.propensities import propensities as found_for
     from onlooker.formats.propensities import find_format, write_propensities
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
 
     check_target("--out", out, log=log)
     check_target("--chart", chart, CHARTS, log=log)
@@ -89,9 +89,7 @@ def propensities(
         found = found_for(opened.log, _observer(observer, score), progress=progress)
     write_propensities(opened.log, found.values, out, format=kind)
     if chart is not None:
-        from onlooker.report.plots.calibration import calibration_charts
-
-        write_charts(calibration_charts(found.calibration()), chart)
+        found.calibration().plot(chart)
     if as_json:
         document = {"log": log, "assumed": opened.assumed, "out": out, "format": kind, "chart": chart}
         print_json({**document, **found.to_dict(), "unknown": _UNKNOWN.get(kind)})

@@ -22,6 +22,7 @@ from onlooker.cli.options import FILE, LogName, log_argument
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
     from onlooker.logs.log import BanditLog
+    from onlooker.report.log_findings import LogAnalysis
     from onlooker.report.log_page import Source
 
 
@@ -67,7 +68,7 @@ def report(
 
     from onlooker.base.memory_limit import FITTING
     from onlooker.formats.unchanged import UnchangedFiles
-    from onlooker.logs.parts_summary import check_room
+    from onlooker.logs.log import check_room
     from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_findings import analyse
     from onlooker.report.log_page import Input, Source, page_of, write_report
@@ -110,6 +111,11 @@ def report(
         shared = {"log": log, "out": out, "assumed": assumed, "inputs": [asdict(one) for one in source.inputs]}
         print_json(shared | (learners[""] if by is None else {"by": by, "learners": learners}))
         return
+    _print(found, log, by, assumed, out)
+
+
+def _print(found: dict[str, LogAnalysis], log: str, by: str | None, assumed: list[str], out: str) -> None:
+    """Print the diagnosis and warnings of each learner, the assumptions, and where the report is."""
     for name, one in found.items():
         say(one.diagnosis.sentence if by is None else f"{by} {name}: {one.diagnosis.sentence}")
         for text in one.warnings:
@@ -169,7 +175,7 @@ def _overview(
 
 
 def _opened(path: str, by: str | None, columns: dict[str, Any]) -> tuple[Opened[dict[str, BanditLog]], list[str]]:
-    """The logs by name, a single one without; and what was said while they were read."""
+    """The logs by name, a single one without; and the warnings while they were read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OnlookerWarning)
         opened = open_logs(path, by, columns)

@@ -113,7 +113,7 @@ def _estimate(paper: Paper, figure: str | None, workers: int | None, *, as_json:
 
 @contextmanager
 def _cells_bar() -> Iterator[TaskProgress | None]:
-    """A bar with the time left that the runner tells, on a terminal only."""
+    """A bar with the runner's estimate of the time left, on a terminal only."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -16,7 +16,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import one_line, shown
 from onlooker.cli import groups, options
-from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say, write_charts
+from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say
 from onlooker.cli.opening import like_before, open_log, open_logs, open_scan, print_assumptions
 from onlooker.cli.options import FILE, LEVEL, Number, OneOf, log_argument, words
 
@@ -94,9 +94,7 @@ def track(
         observer, _ = _observer(None, exploration, ridge)
         _track_groups(log, by, observer, columns, level=level, gaps=gaps, workers=workers, out=out, as_json=as_json)
         return
-    if gaps is not None and (state is not None or memory_limit is not None):
-        flag = "--memory-limit" if state is None else "--state"
-        raise InputError(f"--gaps {gaps}: needs the whole log at once, so leave {flag} out")
+    _check_gaps(gaps, state, memory_limit)
     with _held(state):
         observer, before = _observer(state, exploration, ridge)
         aside = [] if state is None or not before else like_before(log, columns, observer.policy_, state)
@@ -106,20 +104,15 @@ def track(
             _take_new(observer, rounds)
         if state is not None:
             from onlooker.base.memory_limit import STATE
-            from onlooker.logs.parts_summary import check_room
+            from onlooker.logs.log import check_room
 
             # Before the work, not after it.
             check_room(rounds, STATE)
-        with warnings.catch_warnings(), progress_bar("following") as progress:
-            # The summary lists them, and what was skipped is said below.
-            warnings.simplefilter("ignore", OnlookerWarning)
-            if gaps is None:
-                observer.partial_fit(rounds, repeated=repeated, progress=progress)
-            else:
-                observer.fit(rounds, gaps=gaps, progress=progress)
-                assumed.append(_lost(gaps, observer.n_lost_, observer.n_rounds_))
+        _follow(observer, rounds, repeated, gaps)
         if not observer.n_choices_:
             raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to follow")
+        if gaps is not None:
+            assumed.append(_lost(gaps, observer.n_lost_, observer.n_rounds_))
         summary = observer.summary(level)
         verdict = _diagnosed(rounds, level)
         drawn = chart if chart is not None and _draw(observer, chart) else None
@@ -148,6 +141,23 @@ def track(
             say(f"{what} {path}")
 
 
+def _check_gaps(gaps: str | None, state: str | None, memory_limit: str | None) -> None:
+    """Refuse `--gaps` together with options that read the log in pieces."""
+    if gaps is not None and (state is not None or memory_limit is not None):
+        flag = "--memory-limit" if state is None else "--state"
+        raise InputError(f"--gaps {gaps}: needs the whole log at once, so leave {flag} out")
+
+
+def _follow(observer: TrackingObserver, rounds: BanditLog | Parts, repeated: str, gaps: str | None) -> None:
+    """Follow the rounds. Warnings are not shown: the summary lists them, and the output counts skipped rounds."""
+    with warnings.catch_warnings(), progress_bar("following") as progress:
+        warnings.simplefilter("ignore", OnlookerWarning)
+        if gaps is None:
+            observer.partial_fit(rounds, repeated=repeated, progress=progress)
+        else:
+            observer.fit(rounds, gaps=gaps, progress=progress)
+
+
 def _track_groups(
     log: str,
     by: str,
@@ -160,7 +170,7 @@ def _track_groups(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Follow every learner by itself; one table of what was found."""
+    """Follow every learner on its own; print one table of results."""
     opened = open_logs(log, by, columns)
     if gaps == "ids":
         _check_own_ids(opened.log, by)
@@ -202,7 +212,7 @@ def _track_groups(
 
 
 def _lost(gaps: str, n_lost: int, n_rounds: int) -> str:
-    """How many rounds were lost, in words."""
+    """Describe how many rounds were lost."""
     return (
         f"gaps by {gaps}: {counted(n_lost, 'round')} of {n_rounds:,} were lost, and the learner is "
         "taken to have learned there from picks like those nearby"
@@ -227,7 +237,7 @@ def _followed(observer: TrackingObserver, level: float, gaps: str | None, log: B
 
 
 def _take_new(observer: TrackingObserver, rounds: Encoded) -> None:
-    """Have the features that rounds name for the first time: they were 0 before."""
+    """Add the features that rounds name for the first time: they were 0 before."""
     from onlooker.logs.categories import Encoding
 
     policy = observer.policy_
@@ -252,7 +262,7 @@ def _counts(observer: TrackingObserver, before: int) -> dict[str, int]:
 
 
 def _repeats(counts: dict[str, int]) -> Iterator[str]:
-    """What to know of rounds that were followed before."""
+    """Notes about rounds that were followed before."""
     skipped, followed = counts["rounds_skipped"], counts["rounds_followed"]
     if counts["rounds_unknown"]:
         yield (
@@ -268,7 +278,7 @@ def _repeats(counts: dict[str, int]) -> Iterator[str]:
 @contextmanager
 def _held(state: str | None) -> Iterator[None]:
     """Keep other processes from a state until what was read of it has been written back."""
-    from onlooker.base.lock import locked
+    from onlooker.base.files import locked
 
     with ExitStack() as held:
         if state is not None:
@@ -315,6 +325,7 @@ def _parsed(text: str) -> str | Exploration:
 
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
+    from onlooker.report.plots import write_charts
     from onlooker.report.tracking_page import tracking_charts
 
     charts = tracking_charts(observer)
@@ -326,7 +337,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 
 def _print(summary: TrackingSummary) -> None:
-    """The answer in words, the families, the direction."""
+    """Print the answer as a sentence, the families and the direction."""
     from onlooker.report.tracking_page import families_table
 
     say("\n" + "\n".join(summary.words))

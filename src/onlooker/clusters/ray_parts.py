@@ -17,7 +17,7 @@ from onlooker.clusters.part_store import PartStore, Span, packed, shares_of
 from onlooker.clusters.pool import Done, Job, Pool
 from onlooker.formats import LogScan
 from onlooker.logs.categories import Categories
-from onlooker.logs.factored import Crossing
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts, Result, Task
 

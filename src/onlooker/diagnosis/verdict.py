@@ -26,9 +26,9 @@ from onlooker.imitation.scores.choice import expanded
 from onlooker.imitation.stretches import LATE
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
-from onlooker.logs.log import BanditLog, as_log, as_narrow
+from onlooker.logs.log import BanditLog, as_log, as_narrow, check_room
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import check_room, summarise_parts
+from onlooker.logs.parts_summary import summarise_parts
 
 ROUNDING = 4.0
 """Arms that differ by less than so many units in the last place do not differ."""

@@ -1,1 +1,1 @@
-"""How good an answer is: metrics, observers side by side, the paper's bounds."""
+"""Evaluation of answers: metrics, observers side by side, the paper's bounds."""

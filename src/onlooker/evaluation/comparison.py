@@ -20,8 +20,7 @@ from onlooker.evaluation.metrics import agreement, direction_error, information_
 from onlooker.evaluation.peak_memory import Peak, peak_memory
 from onlooker.evaluation.propensities import predicted_ahead
 from onlooker.imitation.burn_in import BurnInSweep
-from onlooker.logs.log import BanditLog
-from onlooker.logs.parts_summary import check_room
+from onlooker.logs.log import BanditLog, check_room
 from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.observers import Observer
 from onlooker.observers.methods import find_methods
@@ -29,7 +28,7 @@ from onlooker.observers.methods import find_methods
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Truth:
-    """What a simulation knows and an observer does not."""
+    """The truth, known only in a simulation."""
 
     theta_star: Vector
     """True parameter of the rewards."""
@@ -159,7 +158,7 @@ def compare(
 
 
 def _measured_fit(observer: Observer, log: BanditLog, *, memory: bool) -> tuple[float, float | None]:
-    """Fit, and give the seconds that it took without loading or compiling kernels, and its peak memory in MB."""
+    """Fit, and return the seconds that it took without loading or compiling kernels, and its peak memory in MB."""
     compiled, before = preparation.compiled, preparation.seconds
     with warnings.catch_warnings(), peak_memory() if memory else nullcontext(Peak()) as peak:
         # The rows carry them.

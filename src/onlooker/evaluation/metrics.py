@@ -89,7 +89,7 @@ def predictive_regrets(thetas: Matrix, theta_star: ArrayLike, test_log: BanditLo
 
 
 def agreement(policy: Chooser | ArrayLike, log: BanditLog) -> float:
-    """Fraction of the rounds in which `policy` picks what was picked.
+    """Fraction of the rounds in which `policy` agrees with the pick.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def agreement(policy: Chooser | ArrayLike, log: BanditLog) -> float:
 
 
 def information_share(log: BanditLog, probabilities: Vector) -> float:
-    """How much of the uncertainty of random guessing is gone: 0 for uniform probabilities, 1 if all picks are certain.
+    """Share of the uncertainty of random guessing that is removed: 0 if uniform, 1 if all picks are certain.
 
     `probabilities` has one per row; none of the picks' may be 0. NaN where no round offers a choice.
 

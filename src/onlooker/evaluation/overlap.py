@@ -1,4 +1,4 @@
-"""Whether propensities can be relied on: calibration, and overlap with what other policies would pick."""
+"""Reliability of propensities: calibration, and overlap with other policies."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Calibration:
         return asdict(self)
 
     def plot(self, path: str | None = None) -> Any:
-        """Draw both curves; give the chart as data, or write it to a file (.png or .svg)."""
-        # By name: pictures are made above this, from what is measured here.
+        """Draw both curves. Returns the charts as data; with `path`, also writes them to a file (.png or .svg)."""
+        # Imported by name: charts belong to a higher layer.
         from importlib import import_module
 
-        return import_module("onlooker.report.plots.calibration").plot_calibration(self, path)
+        return import_module("onlooker.report.plots.results").plot_calibration(self, path)
 
     def __repr__(self) -> str:
         rows = [["predicted", "arms", "mean", "picked", "likeliest arm", "mean", "picked"]]
@@ -85,7 +85,7 @@ class Calibration:
 
 
 def calibration(log: BanditLog, values: Vector) -> Calibration:
-    """Hold predicted probabilities, one per row, against the picks; rounds with a single arm say nothing.
+    """Compare predicted probabilities, one per row, with the picks; rounds with a single arm are not informative.
 
     Of a pick that is known only to a set, each arm of the set counts by what was predicted of it: only the sets are
     then held against the predictions.
@@ -132,7 +132,7 @@ def _bins(predicted: Vector, picked: Vector) -> tuple[CalibrationBin, ...]:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Overlap:
-    """How much the log tells of another policy; printing it says so in words."""
+    """How much the log reveals about another policy; its `repr` is a sentence."""
 
     n_rounds: int
     """Rounds with a choice."""
@@ -143,13 +143,13 @@ class Overlap:
     tiny_share: float
     """Share of rounds whose pick had a tiny propensity: less than a tenth of a uniform pick's."""
     deterministic: bool
-    """Whether the learner looks deterministic: its propensities are then what is not known of it, not chance."""
+    """Whether the learner looks deterministic: its propensities then reflect uncertainty about it, not randomness."""
     target: str
-    """The other policy, in words."""
+    """Description of the other policy."""
 
     @property
     def sentence(self) -> str:
-        """What it means, in words."""
+        """The interpretation, as a sentence."""
         share = self.effective_sample_size / max(self.n_rounds, 1)
         size = (
             f"for {self.target}, {self.n_rounds} rounds count as {self.effective_sample_size:.0f} ({share:.1%}); one "

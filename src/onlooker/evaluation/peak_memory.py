@@ -1,4 +1,4 @@
-"""How much memory a piece of work takes at its most, where the system reports it (Linux)."""
+"""The peak memory of a piece of work, where the system reports it (Linux)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Peak:
     """Filled when the work is done."""
 
     mb: float | None = None
-    """Megabytes at the most, beyond what was held before; None where the system does not report it."""
+    """Peak in megabytes, beyond what was held before; None where the system does not report it."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def peak_memory() -> Iterator[Peak]:
 
 
 def _reset_mark() -> float | None:
-    """Bring the high-water mark down to what is held now, and give that."""
+    """Reset the high-water mark to current usage, and return that."""
     try:
         with open(_RESET, "w", encoding="ascii") as file:
             file.write("5")

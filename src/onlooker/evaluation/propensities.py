@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, as_whole
-from onlooker.base.errors import InputError, LowOverlapWarning
+from onlooker.base.errors import InputError, LowOverlapWarning, warn
 from onlooker.base.notebook import Pictured, as_frame
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.base.warn import warn
 from onlooker.evaluation.metrics import information_share
 from onlooker.evaluation.overlap import Calibration, Overlap, calibration, overlap
 from onlooker.logs.log import BanditLog, as_log
@@ -24,11 +23,11 @@ from onlooker.observers.dynamic.bank import Bank
 from onlooker.observers.dynamic.draws import drawn_probabilities
 
 AUTO = (SuffixImitation, DynamicImitation, TrackingObserver)
-"""Observers that `"auto"` asks."""
+"""Observers that `"auto"` combines."""
 WIDE, WIDEST = 30, 300
 """Features from which on tracking is tried on some rounds first, as it may take minutes; and beyond which it is not."""
 TRIAL = 1000
-"""So many rounds."""
+"""Number of these rounds."""
 BEHIND = 100.0
 """Log-probability by which it may be behind the best of the others on them."""
 TOGETHER, RANDOM = "all together", "random guessing"
@@ -36,7 +35,7 @@ TOGETHER, RANDOM = "all together", "random guessing"
 FAINTEST = -15.0
 """Log-probabilities count as this at least where they are features."""
 DRAWS = 200
-"""Behind an interval."""
+"""Number of draws behind an interval."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,11 +59,11 @@ class Propensities(Pictured):
     observer: Observer
     """The observer that predicted best, fitted to the log."""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Information share one step ahead of each observer that was asked."""
+    """Information share one step ahead of each observer."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """How much each counted at the end of the log."""
+    """Weight of each observer at the end of the log."""
     predicted: Mapping[str, Vector] = field(default_factory=dict)
-    """What each of them said, one per row as `values`."""
+    """The predictions of each, one per row as `values`."""
 
     @property
     def chosen(self) -> Vector:
@@ -94,7 +93,7 @@ class Propensities(Pictured):
         return found
 
     def draws(self, n: int = 100, seed: int = 0) -> Matrix:
-        """Draws of `values`, shape (n, rows): what the picks leave open about them.
+        """Draws of `values`, shape (n, rows): their posterior uncertainty given the picks.
 
         The weights of `DynamicImitation` are drawn from what is believed of them before each round, and the
         probabilities that they give are moved to `values` on average. Repeat an off-policy estimate with each draw, and
@@ -169,10 +168,10 @@ class Propensities(Pictured):
 def propensities(
     log: BanditLog, observer: str | Observer = "auto", *, progress: Progress | None = None
 ) -> Propensities:
-    """Say with what probability the learner picked each arm of each round, from the picks before it.
+    """Estimate the probability with which the learner picked each arm of each round, from the picks before it.
 
-    `"auto"` asks suffix imitation, tracking and dynamic imitation. Each counts by how well it predicted the picks so
-    far, and so does a choice model whose features are their predictions. An observer that cannot work on the log is
+    `"auto"` combines suffix imitation, tracking and dynamic imitation. Each counts by how well it predicted the picks
+    so far, and so does a choice model whose features are their predictions. An observer that cannot work on the log is
     left out; if none can, all arms are alike. Beyond 30 features tracking is left out if it is far behind after 1,000
     rounds, beyond 300 always. Where picks are known only to a set, values are of single arms, and observers that follow
     the learner see picks that were drawn within the sets with the help of later rounds too. Or pass an observer: one
@@ -214,9 +213,9 @@ def propensities(
 
 
 def predicted_ahead(observer: Observer, log: BanditLog) -> Vector | None:
-    """What an observer says of every round from the picks before it; None if it cannot work on this log."""
+    """Predictions of an observer for every round from the picks before it; None if it cannot work on this log."""
     with warnings.catch_warnings():
-        # About fits to parts of the log; what there is to say of the whole log a fit to it says.
+        # These warnings are about fits to parts of the log; a fit to the whole log gives its own.
         warnings.simplefilter("ignore")
         try:
             return observer.predicted_ahead(log)
@@ -275,7 +274,7 @@ def _together(log: BanditLog, found: list[Vector]) -> Vector:
 
 
 def _whole(log: BanditLog, values: Vector) -> Vector:
-    """The same, 1 in sum over every round whatever rounding did."""
+    """Normalise to sum 1 over every round, against rounding."""
     whole: Vector = values / np.repeat(np.add.reduceat(values, log.offsets[:-1]), log.n_arms)
     return whole
 

@@ -22,7 +22,7 @@ LEARNER = "learner (sees rewards)"
 """Name in tables of ridge regression on picks and rewards, to which the observers are compared."""
 
 Watch = Callable[[str], AbstractContextManager[Progress | None]]
-"""Given what is being done, makes something to report its progress to."""
+"""Given the name of a task, returns a context that reports its progress."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -42,7 +42,7 @@ class ClusterWorkers:
         return 0.0 if self._crew is None else self._crew.busy()
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Outcome]:
-        """Run the jobs, the first ones first, and give their outcomes as they come."""
+        """Run the jobs, the first ones first, and yield their outcomes as they come."""
         calls = {Call(job.key, (job.arguments,)): job for job in jobs}
         if not calls:
             return

@@ -24,8 +24,8 @@ BINS = 10
 def diagnostics_rows(d: int, K: int, N: int, seed: int) -> list[dict[str, Any]]:
     """Both diagnostics on one log of LinUCB: accuracy within every time bin, and of the late policy on every window.
 
-    The paper does not define its rolling windows, and the figure hangs on them. Both readings are measured: ten windows
-    side by side (`window`), which is what is drawn, and windows that overlap by half (`overlapping`).
+    The paper does not define its rolling windows, and the figure depends on them. Both readings are measured: ten
+    windows side by side (`window`), which is what is drawn, and windows that overlap by half (`overlapping`).
 
     Examples
     --------

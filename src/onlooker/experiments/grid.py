@@ -153,6 +153,6 @@ def _go_on(observer: Observer, log: BanditLog) -> None:
 def run_grid(
     grid: Grid, folder: str | os.PathLike[str], *, workers: int | None = None, progress: TaskProgress | None = None
 ) -> list[dict[str, Any]]:
-    """Run what is missing of the grid in parallel processes; give its table, one row per method, horizon and cell."""
+    """Run what is missing of the grid in parallel processes; return its table, one row per method, horizon and cell."""
     done = run_tasks(grid, grid.tasks(), folder, settings=grid.settings(), workers=workers, progress=progress)
     return [row for rows in done.values() for row in rows]

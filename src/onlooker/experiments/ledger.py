@@ -13,8 +13,7 @@ from typing import Any
 
 from onlooker.base.documents import check_fits
 from onlooker.base.errors import InputError, OnlookerWarning
-from onlooker.base.files import remove_temporaries, write_text
-from onlooker.base.lock import locked
+from onlooker.base.files import locked, remove_temporaries, write_text
 from onlooker.base.text import one_line
 
 SETTINGS, CELLS, LOCK = "settings.json", "cells", "run.lock"
@@ -60,7 +59,7 @@ class Ledger:
         """The stored result of a job, alone in a tuple; nothing in it where there is none.
 
         A damaged file is as good as none: it is reported, and the job counts as not done. A result for other
-        arguments is somebody's work: it is refused, never replaced.
+        arguments is the result of another run: it is refused, never replaced.
         """
         path = self.path(job)
         try:
@@ -116,7 +115,7 @@ def open_ledger(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> 
 
 
 def first_difference(before: object, now: object, name: str = "") -> str:
-    """Where two JSON values differ first, in words; empty if they do not.
+    """Describe the first difference between two JSON values; empty if there is none.
 
     Examples
     --------
@@ -153,7 +152,7 @@ def _agree_on_settings(folder: Path, wanted: str) -> None:
     except FileNotFoundError:
         others = sorted({entry.name for entry in folder.iterdir()} - {LOCK})
         if others:
-            message = f"holds {others[0]!r} but no {SETTINGS}, so it is no experiment: name a new or empty folder"
+            message = f"holds {others[0]!r} but no {SETTINGS}, so it is not an experiment: name a new or empty folder"
             raise InputError(f"{folder}: {message}") from None
         write_text(path, json.dumps(json.loads(wanted), indent=2) + "\n")
         return

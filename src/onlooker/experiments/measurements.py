@@ -102,7 +102,7 @@ class Measurements:
         return tuple(sorted(names - {"sweep"} | ({ORACLE, BEST_ALPHA} if "sweep" in names else set())))
 
     def curve(self, setting: Setting, N: int, metric: str) -> Curve | None:
-        """Give the metric by alpha over the seeds that have the whole curve; None where there is none."""
+        """Return the metric by alpha over the seeds that have the whole curve; None where there is none."""
         cells = {
             alpha: {seed: value[metric] for seed, value in cell.items() if math.isfinite(value[metric])}
             for (_, alpha), cell in self._cells.get((setting, N), {}).items()
@@ -117,7 +117,7 @@ class Measurements:
         return Curve(np.array(alphas), values, tuple(seeds))
 
     def of(self, setting: Setting, N: int, method: str, metric: str) -> dict[int, float]:
-        """Give the metric by seed, without the seeds that have no value."""
+        """Return the metric by seed, without the seeds that have no value."""
         if method in {ORACLE, BEST_ALPHA}:
             curve = self.curve(setting, N, metric)
             if curve is None:
@@ -128,7 +128,7 @@ class Measurements:
         return {seed: cell[seed][metric] for seed in sorted(cell) if math.isfinite(cell[seed][metric])}
 
     def paired(self, setting: Setting, metric: str, *places: tuple[int, str]) -> Matrix:
-        """Give the metric at several (N, method), shape (seeds, places), over the seeds that have them all."""
+        """Return the metric at several (N, method), shape (seeds, places), over the seeds that have them all."""
         columns = [self.of(setting, N, method, metric) for N, method in places]
         seeds = sorted(set.intersection(*map(set, columns))) if columns else []
         return np.array([[column[seed] for column in columns] for seed in seeds]).reshape(len(seeds), len(places))

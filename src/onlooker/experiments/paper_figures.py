@@ -46,7 +46,7 @@ class PaperFigure:
     """In the paper's order."""
 
     def save(self, folder: str | os.PathLike[str]) -> tuple[Path, ...]:
-        """Write the figure as PNG and SVG, and the numbers behind it as CSV; give the three paths."""
+        """Write the figure as PNG and SVG, and the numbers behind it as CSV; return the three paths."""
         png, svg, table = (Path(folder) / f"{self.name}.{suffix}" for suffix in ("png", "svg", "csv"))
         sheet_png(self.charts, png)
         write_text(svg, sheet_svg(self.charts) + "\n")

@@ -123,7 +123,7 @@ class _Pace:
         self.seconds += seconds
 
     def seconds_left(self, busy: float, workers: int) -> float:
-        """Time left for so many workers, when the running tasks have taken `busy` seconds so far."""
+        """Time left for this many workers, when the running tasks have taken `busy` seconds so far."""
         work = self.seconds / self.spent * sum(self.costs.values()) - busy
         return max(work, 0.0) / max(1, min(workers, len(self.costs)))
 

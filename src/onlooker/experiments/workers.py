@@ -73,7 +73,7 @@ class Hired(Protocol):
 
 
 WorkersOf = Callable[[Callable[..., Any], int | None], Hired]
-"""Starts workers that call a function: so many, or as many as there is room for."""
+"""Starts workers that call a function: the given number, or as many as there is room for."""
 
 
 @dataclass(eq=False)
@@ -146,7 +146,7 @@ class Workers:
                     yield Outcome(job=job, seconds=seconds, result=result, error=error, details=details)
 
     def _assign(self, waiting: deque[Job]) -> bool:
-        """Give every free worker a job, with new workers where some are missing; say whether anything is to be done."""
+        """Assign jobs to free workers, replacing missing workers; return whether anything is left to do."""
         for worker in self._crew:
             if waiting and worker.ready and worker.job is None:
                 worker.job, worker.started = waiting.popleft(), time.monotonic()
@@ -169,7 +169,7 @@ class Workers:
         theirs.close()
 
     def _bury(self, worker: _Worker) -> str:
-        """Forget a worker that died; say how it did."""
+        """Remove a worker that died; return the cause."""
         worker.process.join()
         worker.connection.close()
         self._crew.remove(worker)
@@ -218,7 +218,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _work(connection: Connection, function: bytes) -> None:
-    """What a worker process does."""
+    """The loop of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send("ready")

@@ -82,7 +82,7 @@ def read_logs(
     memory_limit: int | str | None = None,
     **columns: Any,
 ) -> dict[str, BanditLog]:
-    r"""Read several logs out of one file or table: column `by` tells learners apart, in order of first appearance.
+    r"""Read several logs out of one file or table: column `by` separates the learners, in order of first appearance.
 
     Learners may be restarts of one, and each may number its rounds from the start: rounds of the same id under
     different values are different rounds. All logs are encoded alike. `memory_limit` and `columns` are those of
@@ -128,7 +128,7 @@ def scan_log(
     Notes
     -----
     Long tables must have the rows of a round next to each other; rounds that straddle batches, row groups or files are
-    put together. A round that comes back is refused where the batch before it can tell, not where it returns later
+    put together. A round that comes back is refused if the batch before it shows it, but not if it returns later
     still. `order_by` checks that times never fall, it does not sort. Levels of categories are gathered in a first pass
     over those columns, unless `like` has them. Formats without batches are read one file at a time, each of which has
     to fit. Files that change while they are read are refused: with an error in the pass that notices.
@@ -152,7 +152,7 @@ def write_log(log: BanditLog, path: str | os.PathLike[str]) -> None:
     Parquet keeps everything. The others keep every value exactly, but have no place for types: float32 comes back as
     float64, categories as the numbers that they became, unnamed rounds and features with the names that they were given
     there, and in CSV ids that are all whole numbers as int64. Names are written as they are, also those that a
-    spreadsheet would take for a formula: look at logs of others with something else.
+    spreadsheet would take for a formula: open logs from others in another program.
 
     Examples
     --------

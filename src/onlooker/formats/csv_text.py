@@ -22,7 +22,7 @@ _GROUPED = r"^\s*[-+]?[1-9]\d{0,2}(\.\d{3})+\s*$"
 _SHORT = r"^\s*[-+]?\d{1,3}\s*$"
 _HUNDREDS = r"^\s*[-+]?[1-9]\d{2}\s*$"
 _ENOUGH = 10
-"""Numbers with three digits behind the mark that are no chance."""
+"""Numbers with three digits after the mark that are not a coincidence."""
 _PICKS = {"0", "1", "0.0", "1.0", "true", "false"}
 _LED_BY_ZERO = r"^\s*[-+]?0\d"
 """Ids may look like that, numbers do not."""

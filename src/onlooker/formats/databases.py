@@ -26,7 +26,7 @@ _TABLE = re.compile(r"\s*[^\W\d]\w*(\.[^\W\d]\w*)*\s*")
 _PATIENCE = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """Seconds until PostgreSQL's client gives up on a server that does not answer: at first, and while it sends."""
 _ROWS = 1 << 16
-"""Rows that DuckDB gives at a time; SQLite's driver finds a column's type by the first so many."""
+"""Rows that DuckDB gives at a time; SQLite's driver infers a column's type from as many."""
 
 
 def fetch_rows(address: str, sql: str | None, spool: Spool) -> Path:
@@ -105,7 +105,7 @@ def _duckdb(address: str, query: str) -> Iterator[Any]:
     with open(path, "rb") as file:
         # DuckDB would take a table in another format for a database of its own.
         if file.read(12)[8:] != b"DUCK":
-            raise InputError(f"{redacted(address)}: is no database of DuckDB: check the path")
+            raise InputError(f"{redacted(address)}: is not a DuckDB database: check the path")
     with closing(duckdb.connect(os.fspath(path), read_only=True)) as connection:
         found = connection.sql(query)
         if found is None:

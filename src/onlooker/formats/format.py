@@ -74,15 +74,15 @@ class Format:
     write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None
     """From parts of a log, one after the other, to a file; None where a log is written from memory."""
     read_by: Callable[..., dict[str, BanditLog]] | None = None
-    """Like `read`, with a column `by` that tells several logs in the file apart; None where there is no such column."""
+    """Like `read`, with a column `by` that separates several logs in the file; None where there is no such column."""
     columns: Callable[[LogFile], list[str]] | None = None
     """Names of a file's columns, each of which may be a feature; None where a format knows its features."""
     source: Callable[[LogFile], Any] | None = None
-    """Opens a file as a table, a `Source`; None where a format is none."""
+    """Opens a file as a table, a `Source`; None where a format is not a table."""
     guessed: Callable[[LogFile], list[str]] | None = None
-    """What was guessed of how a file is written, in words; None where there is nothing to guess."""
+    """Describe what was guessed about how a file is written; None where there is nothing to guess."""
     shape: Callable[[Any], str | None] | None = None
-    """How rows of a file that was opened describe rounds, in words, where not one row describes an offered arm."""
+    """Describe how rows of a file represent rounds, where a row is not an offered arm."""
     by_name: bool = False
     """Whether rows name their features, so that one that is not named is 0."""
     folder: bool = False
@@ -101,7 +101,7 @@ class Source(Protocol):
     names: list[str]
     """Its columns."""
     text_ids: bool
-    """Whether ids come as text that may stand for whole numbers."""
+    """Whether ids come as text that may represent whole numbers."""
 
     @property
     def path(self) -> Path | str:
@@ -159,47 +159,49 @@ def arrow_errors(kind: str) -> Iterator[None]:
         raise InputError(f"cannot be read as {kind} ({one_line(error)}): {remedy}") from error
 
 
-def long_format(
-    *,
-    name: str,
-    suffixes: tuple[str, ...],
-    source: Callable[[LogFile], Source] | None,
-    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None,
-    guessed: Callable[[LogFile], list[str]] | None = None,
-) -> Format:
-    """The format of files that `source` opens and `write_parts` writes; without `source`, of sources themselves."""
+@dataclass(frozen=True)
+class _LongTables:
+    """Long tables in files that `source` opens; without it, what is given is a source itself."""
 
-    def opened(file: Any) -> Source:
+    name: str
+    source: Callable[[LogFile], Source] | None
+    guessed: Callable[[LogFile], list[str]] | None
+
+    def opened(self, file: Any) -> Source:
+        """A file, or several, as one source of Arrow batches."""
         from onlooker.formats.joined import Joined, LogFiles, Partitioned
 
-        if source is None:
+        if self.source is None:
             return cast("Source", file)
         if isinstance(file, LogFiles):
             found_all = []
             for one in file:
                 with named(one.path, "read"):
-                    found_all.append(opened(one))
+                    found_all.append(self.opened(one))
             return Joined(found_all, file.path)
         with file:
-            found = cast("Source", file.once(source))
+            found = cast("Source", file.once(self.source))
         return Partitioned(found, file.partitions) if file.partitions else found
 
-    def shape_of(file: Any) -> str | None:
+    def shape_of(self, file: Any) -> str | None:
+        """Describe how rows represent rounds; None where a row is an offered arm."""
         from onlooker.formats.shaped import shape_in_words
 
-        return shape_in_words(opened(file))
+        return shape_in_words(self.opened(file))
 
-    def wanted(options: dict[str, Any]) -> Columns:
+    def wanted(self, options: dict[str, Any]) -> Columns:
+        """The columns that the options name."""
         columns = Columns(**options)
-        if columns.decimal is not None and guessed is None:
-            raise InputError(f"{name} has one way to write numbers: leave `decimal` out")
+        if columns.decimal is not None and self.guessed is None:
+            raise InputError(f"{self.name} has one way to write numbers: leave `decimal` out")
         return columns
 
-    def parts(file: Any, options: dict[str, Any]) -> LogArrays:
+    def parts(self, file: Any, options: dict[str, Any]) -> LogArrays:
+        """The arrays of the log."""
         from onlooker.formats.shaped import columns_of, shaped
 
-        columns = wanted(options)
-        found = shaped(opened(file), columns)
+        columns = self.wanted(options)
+        found = shaped(self.opened(file), columns)
         columns = with_arm(found.names, columns_of(found, columns))
         columns.check(found.names)
         table = found.table(columns)
@@ -207,37 +209,40 @@ def long_format(
         table = without_missing(table, columns)
         return parts_of_table(table, columns, encoding_of(table, columns))
 
-    def rounds(file: Any, options: dict[str, Any]) -> Rounds | None:
+    def rounds(self, file: Any, options: dict[str, Any]) -> Rounds | None:
         """The log of a table of one row per round; None where rows are offered arms."""
         from onlooker.formats.round_tables import read_rounds
         from onlooker.formats.users import with_users
 
-        columns = wanted(options)
-        return read_rounds(*with_users(opened(file), columns)) if columns.per_round else None
+        columns = self.wanted(options)
+        return read_rounds(*with_users(self.opened(file), columns)) if columns.per_round else None
 
-    def read(file: Any, **options: Any) -> BanditLog:
-        found = rounds(file, options)
-        return BanditLog.from_parts(parts(file, options)) if found is None else found.log
+    def read(self, file: Any, **options: Any) -> BanditLog:
+        """Read one log."""
+        found = self.rounds(file, options)
+        return BanditLog.from_parts(self.parts(file, options)) if found is None else found.log
 
-    def read_by(file: Any, **options: Any) -> dict[str, BanditLog]:
-        several = rounds(file, options)
+    def read_by(self, file: Any, **options: Any) -> dict[str, BanditLog]:
+        """Read the logs that column `by` separates."""
+        several = self.rounds(file, options)
         if several is not None:
             assert several.by is not None
             return several.log.split(several.by)
-        found = parts(file, options)
+        found = self.parts(file, options)
         assert found.by is not None
         return BanditLog.from_parts(found).split(found.by)
 
-    def scan(files: Sequence[Any], *, batch_rows: int, **options: Any) -> Scanned:
+    def scan(self, files: Sequence[Any], *, batch_rows: int, **options: Any) -> Scanned:
+        """Read in parts."""
         from onlooker.formats.long_scan import LongScan
         from onlooker.formats.round_tables import RoundScan
         from onlooker.formats.shaped import columns_of, shaped_files
         from onlooker.formats.users import with_users
 
-        columns, sources = wanted(options), []
+        columns, sources = self.wanted(options), []
         for file in files:
             with named(file.path, "read"):
-                sources.append(opened(file))
+                sources.append(self.opened(file))
         if columns.per_round:
             joined = []
             for one in sources:
@@ -247,20 +252,31 @@ def long_format(
         sources = shaped_files(sources, columns)
         return LongScan(sources, columns_of(sources[0], columns), batch_rows)
 
+
+def long_format(
+    *,
+    name: str,
+    suffixes: tuple[str, ...],
+    source: Callable[[LogFile], Source] | None,
+    write_parts: Callable[[Iterable[BanditLog], BinaryIO], None] | None = None,
+    guessed: Callable[[LogFile], list[str]] | None = None,
+) -> Format:
+    """The format of files that `source` opens and `write_parts` writes; without `source`, of sources themselves."""
+    tables = _LongTables(name, source, guessed)
     return Format(
         name=name,
         suffixes=suffixes,
         recognises=lambda _: True,
-        read=read,
+        read=tables.read,
         options=Columns,
         write=None if write_parts is None else lambda log, file: write_parts([log], file),
-        read_by=read_by,
-        scan=scan,
+        read_by=tables.read_by,
+        scan=tables.scan,
         write_parts=write_parts,
-        columns=lambda file: opened(file).names,
-        source=opened,
+        columns=lambda file: tables.opened(file).names,
+        source=tables.opened,
         guessed=guessed,
-        shape=shape_of,
+        shape=tables.shape_of,
     )
 
 

@@ -48,7 +48,7 @@ class Chained(LogFile):
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Say in which of the files a line is that something is wrong with."""
+        """Name the file of a line in an error."""
         try:
             yield
         except InputError as error:
@@ -209,7 +209,7 @@ class Partitioned:
         return [name for name in self._partitions if name in asked]
 
     def _without(self, columns: Columns) -> Columns:
-        """What the file itself is asked for."""
+        """The options that apply to the file itself."""
         if not self._asked(columns):
             return columns
         if columns.like is not None:

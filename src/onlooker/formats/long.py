@@ -21,7 +21,7 @@ ROUND, ARM, CHOSEN, POSITION = "round", "arm", "chosen", "position"
 
 
 def long_tables(logs: Iterable[BanditLog], *, widen: bool, values: int = ragged.BLOCK_VALUES) -> Iterator[Any]:
-    """Logs as Arrow tables of whole rounds, about `values` features each; names are made up where there are none.
+    """Logs as Arrow tables of whole rounds, about `values` features each; default names are used where there are none.
 
     `widen` makes float32 float64: the shortest text of 0.1 as float32 would come back as another float64.
     """
@@ -73,7 +73,7 @@ def id_array(ids: Ids, name: str) -> Any:
 
 
 def _check_writable(features: Sequence[str], round_ids: Any, arm_ids: Any, positions: Index | None) -> None:
-    """A long table tells rounds apart by their ids, features from the rest by their names, and a blank is a gap."""
+    """Refuse what a long table cannot represent: it needs ids of rounds, names of features, and no empty ids."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -55,7 +55,7 @@ class IdKind:
         self._possible = [pa.int64(), pa.uint64()]
 
     def see(self, column: Any) -> None:
-        """Look at the next part of the column."""
+        """Update with the next part of the column."""
         import pyarrow.compute as pc
 
         blank = pc.index(column, value="").as_py()
@@ -91,7 +91,7 @@ def _holds(column: Any, whole: Any) -> bool:
 
 _BLOCK = 1 << 20
 """Bytes that Arrow takes at a time; no row may be longer."""
-_PARQUET = "is no text but Parquet: call it .parquet"
+_PARQUET = "is Parquet, not text: call it .parquet"
 _NOT_UTF8 = "is not text in UTF-8: save it as UTF-8"
 
 
@@ -121,7 +121,7 @@ class CsvSource:
         conversion = _conversion(columns, types, columns.needed)
         try:
             with self._file.for_arrow() as file:
-                # One block at a time under a limit, which is looked at before each.
+                # One block at a time under a limit, which is checked before each.
                 reading = pc.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                 table = pc.read_csv(file, reading, self._parsing(), conversion)
         except pa.ArrowInvalid as error:
@@ -203,7 +203,7 @@ class CsvSource:
         return types | known | dict.fromkeys(self._led, pa.string())
 
     def _check_thousands(self, types: dict[str, Any], columns: Columns) -> None:
-        """Fractions may be whole numbers with thousands apart, as far as the first block shows; looked at once."""
+        """Fractions may be whole numbers with thousands apart, as far as the first block shows; checked once."""
         import pyarrow as pa
 
         skipped = {*columns.keys, *_numbers(columns), *self._texts(columns), *filter(is_outcome, types)}

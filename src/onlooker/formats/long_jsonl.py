@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from onlooker.base.documents import NestedLines, parsed
 from onlooker.base.errors import InputError
-from onlooker.base.json_input import NestedLines, parsed
 from onlooker.base.memory_limit import limit_in_force
 from onlooker.base.text import one_line
 from onlooker.formats import long
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 22
 """Bytes that Arrow takes at a time; no line may be longer."""
 _ODD = re.compile(rb"\n[ \t\r]*(?!\xef\xbb\xbf)[^ \t\r\n{]")
-"""Begins a line that is no object, nor one behind a byte order mark."""
+"""Begins a line that is not an object, not even after a byte order mark."""
 
 
 class JsonlSource:
@@ -59,7 +59,7 @@ class JsonlSource:
                 with _opened(self._file) as file:
                     reading = pj.ReadOptions(use_threads=limit_in_force() is None, block_size=_BLOCK)
                     table = pj.read_json(file, read_options=reading, parse_options=parsing)
-                    # Arrow hands on keys that are no text: asking for them here finds the line.
+                    # Arrow passes on keys that are not text: asking for them here finds the line.
                     return table.select(table.column_names)
             except (pa.ArrowInvalid, UnicodeDecodeError) as error:
                 failed = error
@@ -143,7 +143,7 @@ class JsonlSource:
                 for name, value in entry.items():
                     if name in ids and isinstance(value, int | float) and not _is_id(value):
                         return InputError(
-                            f"column {name!r}, {place(row)} is {value}, which is no whole number of 64 bits: "
+                            f"column {name!r}, {place(row)} is {value}, which is not a 64-bit integer: "
                             "write ids as text"
                         )
                     kind = _kind(value)
@@ -173,7 +173,7 @@ class _Objects(io.RawIOBase):
         lines = self._before + read
         # Counting is fast, and lines seldom begin otherwise.
         if lines.count(b"\n") != lines.count(b"\n{") and _ODD.search(lines):
-            raise pa.ArrowInvalid("a line is no object")
+            raise pa.ArrowInvalid("a line is not an object")
         try:
             self._nested.see(read)
         except InputError as error:

@@ -11,7 +11,7 @@ from onlooker.formats.format import arrow_errors, long_format, plain_text
 from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns, feature_columns, time_columns
-from onlooker.logs.frames import tell_times
+from onlooker.logs.frames import warn_times
 from onlooker.logs.log import BanditLog
 
 _GROUP_VALUES = 1 << 21
@@ -45,7 +45,7 @@ class ParquetSource:
             if times:
                 keys = [name for name in (columns.by, columns.round) if name is not None]
                 table = file.read(columns=[*keys, *times])
-                tell_times(table.cast(plain_text(table.schema)), columns)
+                warn_times(table.cast(plain_text(table.schema)), columns)
             table = file.read(columns=wanted)
             return table.cast(plain_text(table.schema))
 

@@ -7,20 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from onlooker.base.checks import check_plain
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.formats.format import Source, check_text, named, with_arm
 from onlooker.formats.long_csv import IdKind
 from onlooker.logs.categories import Categories, Encoding, Growing, as_categories
-from onlooker.logs.columns import MANY, Columns, check_plain, feature_columns, settle, time_columns
+from onlooker.logs.columns import MANY, Columns, feature_columns, settle, time_columns
 from onlooker.logs.doubtful import head_rows, without_doubtful
-from onlooker.logs.encoding import check_gaps, level_counts, tell_unseen
+from onlooker.logs.encoding import check_gaps, level_counts, warn_unseen
 from onlooker.logs.frames import LogArrays, OnPicks, fallen_time, parts_of_table, scattered_round
 from onlooker.logs.grouping import run_starts
 from onlooker.logs.log import BanditLog
 from onlooker.logs.sparse_encoding import sparse_row_bytes
-from onlooker.logs.timestamps import Counts, Falls, check_one_kind, tell_falls, tell_rounds
+from onlooker.logs.timestamps import Counts, Falls, check_one_kind, warn_falls, warn_rounds
 
 _SURVEY_ROWS = 1 << 16
 _AHEAD = 1 << 24
@@ -53,9 +54,9 @@ class LongScan:
         for source in sources:
             with named(source.path, "read"):
                 self._survey(source, levels, {**falls, **counts})
-        tell_falls([name for name, seen in falls.items() if seen.found])
+        warn_falls([name for name, seen in falls.items() if seen.found])
         if any(seen.found for seen in counts.values()):
-            tell_rounds(self._columns.round)
+            warn_rounds(self._columns.round)
         if isinstance(columns.like, Growing):
             self._encoding = Encoding.of(columns.like, self._columns.cross).grown(levels)
         elif columns.like is not None:
@@ -64,7 +65,7 @@ class LongScan:
             found = {
                 (name, level): n for name in texts for level, n in levels[name].items() if level not in known[name]
             }
-            tell_unseen(found, self._encoding)
+            warn_unseen(found, self._encoding)
         else:
             with named(sources[0].path, "read"):
                 names = without_doubtful(self._head(names), self._columns, names)
@@ -108,7 +109,7 @@ class LongScan:
             yield log
         if seen is not None:
             self._reported = True
-            seen.tell(self.feature_names)
+            seen.warn(self.feature_names)
 
     def stretches(self) -> None:
         """Rounds may straddle files and row groups, so they are read in order."""
@@ -233,7 +234,7 @@ class LongScan:
         return int(run_starts([column.combine_chunks()])[-1])
 
     def _check_returns(self, last: LogArrays, table: Any, first_row: int) -> None:
-        """No round comes back, as far as the part before can tell."""
+        """Check that no round occurs again, as far as the part before shows."""
         import pyarrow.compute as pc
 
         before = set(last.round_ids.tolist())

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once, is_list
+from onlooker.base.documents import parsed
 from onlooker.base.errors import InputError
-from onlooker.base.json_input import parsed
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Ids
 from onlooker.formats import nested_lists as lists
@@ -19,7 +20,6 @@ from onlooker.formats.nested_lists import NestedColumns, Rounds, RowGroups, asse
 from onlooker.formats.parquet_size import Footer, check_size, text_entries
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.categories import Encoded, Encoding
-from onlooker.logs.columns import check_columns, check_once, is_list
 from onlooker.logs.layouts import columns as columns_of
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import as_times
@@ -88,7 +88,7 @@ class NestedFile:
 
     def read(self) -> tuple[BanditLog, Ids | None]:
         """The log, and what each round belongs to."""
-        # Beside the features themselves, the group in hand: its values and their nesting levels.
+        # Beside the features themselves, the current row group: its values and their nesting levels.
         features = self.dtype.itemsize * (sum(self.values) + 3 * max(self.values, default=0))
         check_memory(features + text_entries(self._footer, self.columns.names))
         check_size(self._footer, self.columns.names)
@@ -131,7 +131,7 @@ class NestedFile:
                     yield rounds
 
     def check(self, n_rounds: int) -> None:
-        """Refuse a file of which so many rounds at a time would not fit."""
+        """Refuse a file of which `n_rounds` rounds at a time would not fit into memory."""
         if n_rounds not in self._checked:
             check_size(self._footer, self.columns.names, n_rounds)
             self._checked.add(n_rounds)
@@ -165,7 +165,7 @@ class NestedFile:
         return replace(rounds, times=as_times(rounds.times, self.columns.order_by, first, lists.round_place))
 
     def _arms_a_round(self, file: Any) -> float:
-        """How many arms a round offers on average, which the file tells by its values and the width of an arm."""
+        """Average number of arms of a round, from the file's number of values and the width of an arm."""
         if not file.num_row_groups:
             return 1.0
         head = next(file.iter_batches(batch_size=1, row_groups=[0], columns=[self.columns.arms]), None)
@@ -186,7 +186,7 @@ def read(file: LogFile, **options: Any) -> BanditLog:
 
 
 def read_by(file: LogFile, **options: Any) -> dict[str, BanditLog]:
-    """Read the logs that column `by` tells apart."""
+    """Read the logs that column `by` separates."""
     columns = NestedColumns(**options)
     log, values = NestedFile(file, columns).read()
     assert values is not None

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.checks import check_plain, is_list
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Ids, Index
 from onlooker.formats.parquet_size import Footer
 from onlooker.logs.categories import Encoded
-from onlooker.logs.columns import check_plain, is_list
 from onlooker.logs.encoding import is_number
 
 
@@ -105,7 +105,7 @@ def round_values(column: Any, name: str, first: int) -> NDArray[Any]:
 
 
 def round_place(t: int) -> str:
-    """Where a round stands, in words.
+    """Describe the position of a round.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _first_null(array: Any) -> int | None:
 
 
 def _arm(row: int, sizes: Index, first: int) -> str:
-    """Where a row stands, in words."""
+    """Describe the position of a row."""
     ends = np.cumsum(sizes)
     t = int(np.searchsorted(ends, row, side="right"))
     return f"{round_place(first + t)}, arm {row - (ends[t] - sizes[t])}"

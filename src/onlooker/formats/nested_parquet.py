@@ -88,7 +88,7 @@ class NestedScan:
 
 
 def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDArray[Any]:
-    """No time falls; gives the last one, on its own."""
+    """Refuse decreasing times; returns the last one as an array."""
     times = rounds.times
     assert times is not None
     if last is not None:
@@ -104,7 +104,7 @@ def _check_times(rounds: Rounds, last: NDArray[Any] | None, column: str) -> NDAr
 
 
 _GROUP_VALUES = 1 << 19
-"""Feature values in a row group, 2 MB as float32: larger ones read no faster, and several are in hand at once."""
+"""Feature values in a row group, 2 MB as float32: larger ones read no faster, and several are held at once."""
 
 
 def scan(files: Sequence[LogFile], *, batch_rows: int, **options: Any) -> NestedScan:
@@ -121,7 +121,7 @@ def write_parts(logs: Iterable[BanditLog], file: BinaryIO) -> None:
     """Write row groups of whole rounds."""
     import pyarrow.parquet as pq
 
-    # Dictionaries would be filled and thrown away again, and nobody looks features up by their range.
+    # Dictionaries would be filled and thrown away again, and features are not looked up by their range.
     options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
     writer = None
     try:

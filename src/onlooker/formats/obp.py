@@ -10,15 +10,14 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, SharedFeaturesWarning
+from onlooker.base.checks import check_columns
+from onlooker.base.errors import InputError, SharedFeaturesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line
 from onlooker.base.types import Features, Ids, Index
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile
-from onlooker.logs.columns import check_columns
 from onlooker.logs.log import BanditLog
 from onlooker.logs.ragged import as_names
 
@@ -39,7 +38,7 @@ def read_obp(
     ----------
     feedback
         `action`, shape (rounds,), numbers from 0; `action_context`, shape (actions, d), or (rounds, actions, d) where
-        it differs between rounds; `context`, shape (rounds, c). Rewards and propensities are not looked at. Every
+        it differs between rounds; `context`, shape (rounds, c). Rewards and propensities are ignored. Every
         action is on offer in every round.
     cross
         Multiply every feature of the context with every feature of the actions, called `context_0 x action_context_0`

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning
+from onlooker.base.checks import check_columns, check_once
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, OnlookerWarning, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory, limit_in_force
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format, arrow_errors
 from onlooker.formats.sparse_rows import as_ids
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.categories import Encoded, Encoding, level_name, level_order
-from onlooker.logs.columns import check_columns, check_once
-from onlooker.logs.encoding import is_number, some
+from onlooker.logs.encoding import is_number
 from onlooker.logs.log import BanditLog
 
 ITEMS = "item_context.csv"
@@ -54,7 +54,7 @@ class Items:
         return np.array([float(label == level) for label in self.labels[column]])
 
     def finer(self) -> list[str]:
-        """Columns of labels that only subdivide another: beside it, nothing could tell their weights from its own."""
+        """Columns of labels that only subdivide another: beside it, their weights would not be identifiable."""
         found: list[str] = []
         for name, own in self.labels.items():
             others = [labels for other, labels in self.labels.items() if other != name and other not in found]
@@ -239,7 +239,7 @@ def read(
 def _encoding(
     items: Items, features: Sequence[str] | None, like: Encoded | None, *, with_affinity: bool
 ) -> tuple[Encoding, list[OnlookerWarning]]:
-    """Which features there are, and what to say about the others."""
+    """The features, with a warning about the columns that are left out."""
     levels = items.levels()
     columns = [*items.numbers, *items.labels, *([AFFINITY] if with_affinity else [])]
     if like is not None:
@@ -252,13 +252,13 @@ def _encoding(
             for level in levels.get(column, ())
             if level not in known
         ]
-        text = f"not there when the encoding was made, so scored as the reference level: {some(unseen)}"
+        text = f"not there when the encoding was made, so scored as the reference level: {some_of(unseen)}"
         return encoding, [UnseenCategoryWarning(text)] if unseen else []
     for column in features or ():
         check_columns(columns, {"features": column})
     left_out = items.finer() if features is None else []
     text = (
-        f"only subdivides another category, so that the two are not identifiable separately: {some(left_out)}; "
+        f"only subdivides another category, so that the two are not identifiable separately: {some_of(left_out)}; "
         "left out, name the features to have it"
     )
     kept = [column for column in columns if column not in left_out] if features is None else features

@@ -38,7 +38,7 @@ Held = TypeVar("Held", BanditLog, dict[str, BanditLog], LogScan)
 BATCH_ROWS = 100_000
 """About how many offered arms a part of a scan holds by default."""
 _TABLE = long_format(name=TABLE, suffixes=(), source=None)
-"""What is no file, but one of the `SOURCES`."""
+"""A source that is not a file: one of the `SOURCES`."""
 _IN_PART = ("possible", "picked_group", "offer_probability")
 _COLUMNS = (
     *("round", "chosen", "arm", "arms", "order_by", "by", "offered", "slate", "wide", "candidates", "user"),
@@ -50,14 +50,14 @@ _SAVED = re.compile(rb'\s*\{\s*"schema":\s*"onlooker\.(policy|tracking)/')
 
 @dataclass(frozen=True, eq=False)
 class Opened(Generic[Held]):
-    """A log that was opened, and all that is known of how."""
+    """An opened log, its format and the assumptions."""
 
     log: Held
-    """The log, the logs by name where a column tells them apart, or a scan."""
+    """The log, the logs by name where a column separates them, or a scan."""
     format: Format
-    """What it was taken to be."""
+    """The recognised format."""
     assumed: list[str]
-    """What was assumed about it, a line each: format, columns, features, categories."""
+    """The assumptions, one line each: format, columns, features, categories."""
     files: dict[Path, str]
     """The files that it is read from, or copies of them, with one that stands beside it; and what they are called."""
 
@@ -71,7 +71,7 @@ class Opened(Generic[Held]):
         options: dict[str, Any],
         beside: dict[Path, str],
     ) -> Opened[Held]:
-        """Say what was assumed about a log while what it is read from is at hand; `beside` are further files."""
+        """Collect the assumptions about a log while its source is open; `beside` are further files."""
         logs = list(log.values()) if isinstance(log, dict) else [log]
         files = {path: place.called(path) for one in place.paths for path in _behind(found, one)}
         what, *more = _assumed(found, file[0] if isinstance(file, LogFiles) else file, options, logs)
@@ -79,7 +79,7 @@ class Opened(Generic[Held]):
 
 
 def locate(source: object, options: dict[str, Any], *, again: bool = False) -> tuple[Place, dict[str, Any]]:
-    """Where a log is, and the options without those that say so; `again` asks for what can be read more than once."""
+    """Where a log is, and the other options; `again` requires a place that can be read more than once."""
     place = find_place(source, options.get("sql"), SOURCES, again=again)
     with place.said():
         if len(place.paths) == 1 and place.paths[0].is_dir() and _folder_format(place.files[0]) is None:
@@ -103,9 +103,9 @@ def open_logs(
     """See `read_logs`."""
     with memory_limited(_as_limit(memory_limit)), _found(source, options) as (place, found, file, given):
         if found.read_by is None:
-            raise InputError(f"{found.name} has no columns to tell logs apart: split the file")
+            raise InputError(f"{found.name} has no column that could separate logs: split the file")
         if isinstance(file, LogFiles) and found.columns is None:
-            raise InputError(f"{found.name} is told apart by a column in one file only: read them one by one")
+            raise InputError(f"{found.name} is separated by a column in one file only: read them one by one")
         check_options(found, given | {"by": by}, besides=("by",))
         more, read = _with_tables(given)
         logs = found.read_by(file, by=by, **read)
@@ -138,7 +138,7 @@ def open_scan(
 
 @contextmanager
 def _closed_on_error(place: Place, source: object) -> Iterator[None]:
-    """Delete the copies of a place that was found here where it is of no use."""
+    """Delete the copies of a place if the block fails."""
     try:
         yield
     except BaseException:
@@ -149,7 +149,7 @@ def _closed_on_error(place: Place, source: object) -> Iterator[None]:
 
 @contextmanager
 def _found(source: object, options: dict[str, Any]) -> Iterator[tuple[Place, Format, Any, dict[str, Any]]]:
-    """Where a log is, its format, what it is read from, and the options; what goes wrong is said with its name."""
+    """Where a log is, its format, what it is read from, and the options; errors name the log."""
     place, given = locate(source, options)
     with ExitStack() as held:
         if place is not source:
@@ -193,7 +193,7 @@ _BESIDE = {"items": item_columns, "users": user_columns}
 
 @contextmanager
 def _named_together(files: LogFiles) -> Iterator[None]:
-    """Put the names of the first and the last file before what is not said of a single one."""
+    """Put the names of the first and the last file before errors that do not concern a single file."""
     try:
         yield
     except InputError as error:
@@ -234,7 +234,7 @@ def _folder_format(file: LogFile) -> Format | None:
 
 
 def _order(place: Place) -> list[str]:
-    """The order of several files, in words, and the columns that their folders are named for."""
+    """Describe the order of several files, and the columns that their folders are named for."""
     if len(place.files) < 2:
         return []
     names = below_common_folder([place.called(path) for path in place.paths])
@@ -272,7 +272,7 @@ def _behind(found: Format, path: Path) -> list[Path]:
 
 
 def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[BanditLog | LogScan]) -> list[str]:
-    """What a log, or several of the same file, was taken to be: format, columns, features and categories."""
+    """The assumptions about a log, or several of one file: format, columns, features and categories."""
     log = logs[0]
     if found.columns is not None and Columns(**options).per_round:
         return assumed_rounds(found, file, Columns(**options), log)
@@ -309,7 +309,7 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[B
         if new:
             lines.append(f"ignored, as the rounds before did not have them: {', '.join(map(repr, new[:6]))}")
     if log.feature_names is not None:
-        lines.append(f"{counted(log.n_features, 'feature')}: {some_of(log.feature_names)}")
+        lines.append(f"{counted(log.n_features, 'feature')}: {some_of(log.feature_names, 5)}")
     else:
         lines.append(f"{counted(log.n_features, 'feature')} without names")
     for column, levels in (log.categories or {}).items():
@@ -318,7 +318,7 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[B
 
 
 def check_options(found: Format, options: dict[str, Any], *, besides: tuple[str, ...] = ()) -> None:
-    """Every option is one that the format's `read` takes, or one of those besides."""
+    """Refuse options that neither the format's `read` nor the caller knows."""
     taken = found.takes
     for name, value in options.items():
         if name not in (*taken, *besides):

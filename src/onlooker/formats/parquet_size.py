@@ -25,7 +25,7 @@ Struct = dict[int, Any]
 
 
 class MalformedError(Exception):
-    """The bytes are no struct."""
+    """The bytes are not a struct."""
 
 
 def read_struct(data: io.BytesIO, depth: int = 0) -> Struct:
@@ -117,7 +117,7 @@ _UNPACKED, _PACKED = 2, 3
 
 
 class Footer:
-    """What a Parquet file says of itself; of its columns only after a look at the bytes."""
+    """The footer of a Parquet file; column metadata is parsed only after its bytes were checked."""
 
     def __init__(self, file: LogFile) -> None:
         import pyarrow.parquet as pq
@@ -229,13 +229,13 @@ _FLOOR = 1 << 28
 """Bytes of values that any file may hold, however small it is."""
 _TEXT = "BYTE_ARRAY"
 _ROWS = 1 << 14
-"""Rows of texts that are looked at together."""
+"""Rows of texts that are examined together."""
 _ENTRY = 100
 """Bytes of memory for a text beside its letters, once Python has it."""
 _SHORT = 64
 """Letters up to which a text takes no more than what is reckoned for it anyway."""
 _LISTED = 1 << 10
-"""Rows of lists of texts that are looked at together: Arrow cannot read those as entries of a dictionary."""
+"""Rows of lists of texts that are examined together: Arrow cannot read those as entries of a dictionary."""
 
 
 def check_size(footer: Footer, names: Sequence[str], rows: int | None = None) -> None:

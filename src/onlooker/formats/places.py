@@ -28,7 +28,7 @@ from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import is_pattern, matching
 
 STDIN = "-"
-"""What stands for the standard input."""
+"""The name of the standard input."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _VW = re.compile(rb"(shared\b[^|]*|[\d.:eE+-]*[ \t]*|\d+ \S+ [01] )\|")
 """The first line of a file of Vowpal Wabbit's, or of Yahoo's R6A."""
@@ -44,7 +44,7 @@ class Place:
     """Where a log was found."""
 
     name: str
-    """What messages call it: nothing secret is in it."""
+    """Its name in messages, without secrets."""
     files: list[LogFile] = field(default_factory=list)
     """The files to read it from, in order; copies of those that are elsewhere."""
     table: Source | None = None
@@ -60,7 +60,7 @@ class Place:
         return [file.path for file in self.files]
 
     def called(self, path: Path) -> str:
-        """What messages call a file."""
+        """The name of a file in messages."""
         return shown(path) if self.spool is None else self.spool.names.get(path, shown(path))
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ Take = Callable[[object], Source | None]
 
 
 def find_place(source: object, sql: str | None, takes: Sequence[Take], *, again: bool = False) -> Place:
-    """Where a log is, and copies of what is not here; `again` asks for what can be read more than once."""
+    """Where a log is, and copies of what is not here; `again` requires a place that can be read more than once."""
     if isinstance(source, Place):
         return source
     if isinstance(source, str | os.PathLike):
@@ -151,7 +151,7 @@ def _is_elsewhere(name: str) -> bool:
 
 
 def _named_place(name: str, sql: str | None, spool: Spool) -> Place:
-    """What a name stands for."""
+    """The place that a name denotes."""
     if not _is_elsewhere(name):
         return _here(name, sql)
     if name == STDIN:
@@ -166,7 +166,7 @@ def _named_place(name: str, sql: str | None, spool: Spool) -> Place:
     if scheme not in STORES:
         known = ("file", *STORES, *DATABASES)
         ways = f"{did_you_mean(scheme, known)} known are {', '.join(f'{one}://' for one in known)}"
-        raise InputError(f"{redacted(name)}: {scheme}:// is no place that logs are read from: {ways.strip()}")
+        raise InputError(f"{redacted(name)}: {scheme}:// is not a place that logs are read from: {ways.strip()}")
     return Place(redacted(name), [LogFile(copy) for _, copy in fetch(name, spool)], spool=spool)
 
 
@@ -193,7 +193,7 @@ def files_of_folder(place: Place) -> Place:
 
 
 def _set_partitions(places: Sequence[Place]) -> None:
-    """Tell files what the folders that they lie in are named for."""
+    """Set the partitions of files from the names of their folders."""
     files = [(place.called(file.path), file) for place in places for file in place.files]
     for values, (_, file) in zip(partitions([name for name, _ in files]), files, strict=True):
         file.partitions = values
@@ -242,7 +242,7 @@ def _value(text: str, *, whole: bool) -> int | str | None:
 
 def _check_no_sql(sql: str | None, name: str) -> None:
     if sql is not None:
-        raise InputError(f"{name}: is no database, so `sql` has nothing to ask: leave it out")
+        raise InputError(f"{name}: is not a database, so `sql` does not apply: leave it out")
 
 
 def _from_stdin(spool: Spool) -> Path:

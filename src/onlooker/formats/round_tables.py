@@ -20,8 +20,8 @@ from onlooker.formats.scan import LogScan
 from onlooker.formats.users import with_users
 from onlooker.logs.categories import Categories, as_categories
 from onlooker.logs.columns import CONSTANT, Columns
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.encoding import check_gaps, is_text, level_counts
-from onlooker.logs.factored import Crossing
 from onlooker.logs.frames import fallen_time
 from onlooker.logs.log import BanditLog
 from onlooker.logs.offered_ids import SEPARATORS, Arms, distinct, offers_of, plain_ids, separator, whole_ids
@@ -39,10 +39,10 @@ from onlooker.logs.round_table import (
     resolved,
     rounds_of_table,
 )
-from onlooker.logs.timestamps import Counts, check_one_kind, tell_rounds
+from onlooker.logs.timestamps import Counts, check_one_kind, warn_rounds
 
 _SURVEY_ROWS = 1 << 16
-"""Rows that are looked at together in the pass that finds arms and levels."""
+"""Rows that are read together in the pass that finds arms and levels."""
 
 
 def read_rounds(source: Source, columns: Columns) -> Rounds:
@@ -144,7 +144,7 @@ class RoundScan:
 
 
 def _check_times(times: Ids, last: Ids | None, column: str, first_row: int) -> Ids:
-    """No time falls; gives the last one, on its own."""
+    """Refuse decreasing times; returns the last one as an array."""
     first = first_row
     if last is not None:
         check_one_kind(times, last, column)
@@ -171,7 +171,7 @@ class _Survey:
         self._rows = self._offered = 0
 
     def see(self, source: Source) -> None:
-        """Look at a file."""
+        """Update with a file."""
         import pyarrow as pa
 
         columns = self._columns
@@ -229,7 +229,7 @@ class _Survey:
         """The arms."""
         (ids,) = self._ids
         if self._columns.order_by is None and self._counts.found:
-            tell_rounds(self._columns.round)
+            warn_rounds(self._columns.round)
         return Items(arms=Arms(whole_ids(ids) if self._text_ids and is_text(ids.type) else ids))
 
     def n_offered(self, n_arms: int) -> int:
@@ -267,11 +267,11 @@ def assumed_rounds(found: Format, file: Any, columns: Columns, log: BanditLog | 
     lines = [f"read as {found.name.removeprefix('long ')}, one row per round{written}: {known}"]
     names = log.feature_names or ()
     of = "context feature" if columns.context else "item feature"
-    lines.append(f"{counted(len(names), of)}: {some_of(names)}")
+    lines.append(f"{counted(len(names), of)}: {some_of(names, 5)}")
     if CONSTANT in names and CONSTANT not in columns.context:
         lines.append(f"{CONSTANT!r} is a column of ones, added because categories have a reference level")
     arms = np.asarray(log.all_arms if isinstance(log, LogScan) else getattr(log.features, "arms", ())).tolist()
-    lines.append(f"{counted(len(arms), 'arm')}: {some_of(arms)}")
+    lines.append(f"{counted(len(arms), 'arm')}: {some_of(arms, 5)}")
     lines += [
         f"category {column!r}: {len(levels)} levels, the reference {levels[0]!r}"
         for column, levels in (log.categories or {}).items()

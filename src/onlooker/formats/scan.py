@@ -20,7 +20,7 @@ from onlooker.formats.places import Place
 from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
 from onlooker.logs.categories import Categories, Encoded, Growing
-from onlooker.logs.factored import Crossing
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.layouts import Layout, SparseRows
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Result, Task
@@ -40,7 +40,7 @@ class LogScan:
         """The files, in order, or copies of them; none where a table of another library is scanned."""
         self._place = place
         self.name = place.name if place.table is not None or len(self.paths) > 1 else place.called(self.paths[0])
-        """What messages call it."""
+        """Its name in messages."""
         self.memory_limit = limit
         """Peak memory in bytes that working on the scan may take, or None."""
         self._scanned, self._files = scanned, files
@@ -105,7 +105,7 @@ class LogScan:
         return self._guarded(self._not_empty(found) if start == 0 and stop is None else found)
 
     def numbered(self, first: int = 0, stop: int | None = None, step: int = 1) -> Iterator[tuple[int, BanditLog]]:
-        """Parts number `first`, `first + step`, ... before `stop`; others are not read where that can be spared."""
+        """Parts number `first`, `first + step`, ... before `stop`; others are not read where possible."""
         every, wanted = self._stretches(), range(first, sys.maxsize if stop is None else stop, step)
         if self.stretches() is not None:
             every = islice(every, first, stop, step)
@@ -113,7 +113,7 @@ class LogScan:
         return self._guarded(pair for pair in read if pair[0] in wanted)
 
     def stretches(self) -> Iterator[Stretch] | None:
-        """The parts that `run` works on, each to be read by itself; None where they can only be read in order."""
+        """The parts of `run`, each of which can be read on its own; None where they can only be read in order."""
         return self._scanned.stretches()
 
     def check_unchanged(self) -> None:
@@ -127,7 +127,7 @@ class LogScan:
         return _counted(stretches, self.held)
 
     def _guarded(self, found: Iterator[Result], *, compared: bool = True) -> Iterator[Result]:
-        """The same under the limit, and an error if the files change; every pass over them goes through this.
+        """Read under the memory limit, with an error if the files change; every pass uses this.
 
         What `run` works on is `compared` with what it was before; beyond that there is what the system says.
         """
@@ -144,7 +144,7 @@ class LogScan:
             raise InputError(f"{self.name}: holds no rounds: nothing was offered")
 
     def read(self) -> BanditLog:
-        """Load all of it."""
+        """Load the whole log."""
         return BanditLog.concat(list(self))
 
     def __repr__(self) -> str:

@@ -1,16 +1,17 @@
-"""Sources with a row a round, read as long tables a batch at a time: wide columns and lists of candidates."""
+"""Sources with one row per round, read as long tables a batch at a time: wide columns and lists of candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from onlooker.base.checks import check_once
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.formats.arrow_source import ArrowSource
 from onlooker.formats.format import Source, named
 from onlooker.formats.joined import Joined
-from onlooker.logs.columns import Columns, check_once
+from onlooker.logs.columns import Columns
 from onlooker.logs.encoding import is_text, place
 from onlooker.logs.row_shape import RowShape
 from onlooker.logs.shapes import HEAD_ROWS, find_shape, flattened, may_be_rounds
@@ -31,7 +32,7 @@ def shaped(source: Source, columns: Columns) -> Source:
 
 
 _FOUND: dict[str, str] = {}
-"""How rows of sources describe rounds, in words, by their paths, as they were last opened."""
+"""Descriptions of how rows represent rounds, by path, as last opened."""
 
 
 def _key(source: Source) -> str:
@@ -109,7 +110,7 @@ def _reading(names: Sequence[str], columns: Columns, wanted: Sequence[str]) -> C
 
 
 class ShapedSource:
-    """A source of a row a round, as a long table."""
+    """A source with one row per round, as a long table."""
 
     def __init__(self, source: Source, shape: RowShape) -> None:
         self._source, self.rows = source, shape
@@ -124,7 +125,7 @@ class ShapedSource:
     def table(self, columns: Columns) -> Any:
         """The long table, of the columns that are needed."""
         rows = flattened(self._source.table(self._reading))
-        self.tell(rows)
+        self.warn(rows)
         long = self.rows.long(rows)
         check_memory(2 * long.nbytes)
         return long.select(columns.needed or self.names)
@@ -143,7 +144,7 @@ class ShapedSource:
             table = flattened(_as_numbers(pa.Table.from_batches([batch]), self.rows.given))
             if not len(table):
                 continue
-            self.tell(table)
+            self.warn(table)
             last = self._in_order(table, row, last)
             long = self._text(self.rows.long(table, row, self._first_round)).select(list(names))
             row += len(table)
@@ -157,12 +158,12 @@ class ShapedSource:
             rows = sum(map(len, before._source.batches(before._reading, column, HEAD_ROWS)))
             self._first_round = before._first_round + rows
 
-    def tell(self, table: Any) -> None:
-        """Say once what is not used."""
+    def warn(self, table: Any) -> None:
+        """Warn once about what is not used."""
         if not self._told:
             self._told = True
-            self.rows.tell_left_out()
-            self.rows.tell_times(table)
+            self.rows.warn_left_out()
+            self.rows.warn_times(table)
 
     def _text(self, long: Any) -> Any:
         """Ids as text where the source has them so."""

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning
+from onlooker.base.checks import check_columns
+from onlooker.base.errors import InputError, MixedFeatureWarning, SharedFeaturesWarning, warn
+from onlooker.base.text import some_of
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
 from onlooker.formats.sparse_rows import Columns, Layout, SparseRows, as_ids, check_fits, name_of
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding, Growing, level_name
-from onlooker.logs.columns import check_columns
-from onlooker.logs.encoding import some
 from onlooker.logs.layouts import SparseRows as KeptSparse
 from onlooker.logs.layouts import stays_sparse
 from onlooker.logs.log import BanditLog
@@ -45,7 +44,7 @@ class SparseLog:
     cross: bool
     """Whether every shared feature is multiplied with every feature of the arms."""
     like: Encoded | None = None
-    """A log or a policy whose features to take, whatever else is there."""
+    """A log or a policy whose features are used; others are ignored."""
     arms: SparseRows = field(init=False)
     shared: SparseRows = field(init=False)
     round_ids: list[str] = field(default_factory=list)
@@ -88,7 +87,7 @@ class SparseLog:
         return log if order is None or (np.diff(order) == 1).all() else log[order]
 
     def _check_features(self) -> None:
-        """What was asked for is there, and says something of the choice."""
+        """Refuse requested features that are absent or do not vary within rounds."""
         here, common = self.arms.columns.names(), self.shared.columns.names()
         for name in self.features or ():
             if name in common and name not in here and not self.cross:
@@ -112,8 +111,8 @@ class SparseLog:
         common = self.shared.columns.names()
         if common and not self.cross and self.features is None and self.like is None:
             warn(
-                f"shared by all arms of a round, so no pick depends on them by themselves: {some(common)}; left out, "
-                "cross=True multiplies them with the features of the arms",
+                f"shared by all arms of a round, so no pick depends on them by themselves: {some_of(common)}; left "
+                "out, cross=True multiplies them with the features of the arms",
                 SharedFeaturesWarning,
             )
 
@@ -159,7 +158,7 @@ class SparseLog:
             new = [name for name in self.arms.columns.names() if name not in kept]
             if new:
                 raise InputError(
-                    f"has features that the rounds before did not have: {some(new)}. Begin again with the whole log"
+                    f"has features that the rounds before did not have: {some_of(new)}. Begin again with the whole log"
                 )
             return known
         levels: dict[str, set[str]] = {column: set() for column in known.categories}

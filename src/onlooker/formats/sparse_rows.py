@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.errors import InputError, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, level_name, level_order
 from onlooker.logs.layouts import stays_sparse
 
@@ -25,7 +24,7 @@ Key = str | tuple[str, str]
 
 
 class Columns(dict[Key, int]):
-    """Number of every feature, given when it first appears; -1 for one that nobody asked for.
+    """Number of every feature, given when it first appears; -1 for one that was not requested.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class SparseRows:
     _checked: int = 0
 
     def add(self, key: Key, value: float) -> None:
-        """Add a cell to the row in hand, unless nobody asked for its feature."""
+        """Add a value to the current row, unless its feature was not requested."""
         number = self.columns[key]
         if number >= 0:
             self.numbers.append(number)
@@ -124,7 +123,7 @@ class SparseRows:
         self.values.extend(values)
 
     def end_row(self, line: int) -> None:
-        """Close the row in hand, which `line` of the file describes."""
+        """Close the current row, which `line` of the file describes."""
         self.n_rows += 1
         self._ends.append(len(self.numbers))
         self._lines.append(line)
@@ -194,7 +193,7 @@ class SparseRows:
         return csr_array(parts, shape=(self.n_rows, self.columns.count))
 
     def _check(self) -> None:
-        """Refuse values that are no numbers, and more than fits, since the last check."""
+        """Refuse values since the last check that are not numbers or do not fit into memory."""
         wrong = np.flatnonzero(~np.isfinite(np.asarray(self.values)[self._checked :]))
         if len(wrong):
             cell = self._checked + int(wrong[0])

@@ -1,4 +1,4 @@
-"""Rows that are in no file of this machine, copied once into a temporary folder, so that all passes see the same."""
+"""Copies of rows that are not in local files, in a temporary folder, so that all passes read the same data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Spool:
         self.close: Callable[[], object] = weakref.finalize(self, _delete, self.folder, lock)
         """Delete it."""
         self.names: dict[Path, str] = {}
-        """What messages call every file in it."""
+        """The name of each file in messages."""
 
     def __reduce__(self) -> tuple[Callable[..., None], tuple[()]]:
         # A worker has the files, not the folder's keeper.
@@ -67,7 +67,7 @@ class Spool:
                 yield path, file
 
     def check_room(self, size: int) -> None:
-        """Refuse to copy so many bytes where they do not fit."""
+        """Refuse to copy this many bytes where they do not fit."""
         free = shutil.disk_usage(self.folder).free - _MARGIN
         if size > free:
             where = f"{self.folder.parent} has {max(free, 0) / 1e6:,.0f} MB of room"
@@ -81,7 +81,7 @@ class Spool:
 
 
 def _hold(folder: Path) -> int | None:
-    """Lock a folder until it is let go, or the process ends however it ends; None where the system has no locks."""
+    """Lock a folder until it is released or the process ends, however it ends; None where the system has no locks."""
     if os.name != "posix":
         return None
     import fcntl
@@ -136,7 +136,7 @@ def _room() -> Iterator[None]:
 
 
 def write_arrow(reader: Any, file: BinaryIO, check: Callable[[int], None]) -> int:
-    """Write a stream of Arrow's to a file, batch by batch; gives the number of rows."""
+    """Write a stream of Arrow's to a file, batch by batch; returns the number of rows."""
     import pyarrow as pa
 
     rows = 0

@@ -55,7 +55,7 @@ def _opened(address: str) -> tuple[Any, str]:
 
 
 def _listed(system: Any, path: str, where: str) -> list[Any]:
-    """The files that a path in a store stands for."""
+    """The files that a path in a store denotes."""
     from pyarrow import fs
 
     info = system.get_file_info(path)
@@ -77,7 +77,7 @@ def _listed(system: Any, path: str, where: str) -> list[Any]:
 
 
 def matches(names: Iterable[str], pattern: str) -> list[str]:
-    """Those of a store's names that match a pattern; `**` stands for any number of folders.
+    """Those of a store's names that match a pattern; `**` matches any number of folders.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def matches(names: Iterable[str], pattern: str) -> list[str]:
 
 @contextmanager
 def store_errors(address: str, advice: str = "the address") -> Iterator[None]:
-    """Say in one line what a store or a database refused, without anything secret of the address."""
+    """Report an error of a store or a database on one line, without secrets of the address."""
     try:
         yield
     except InputError as error:

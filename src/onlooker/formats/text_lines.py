@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 FLOOR, RATIO = 1 << 24, 200
-"""A file may grow to so many bytes, or to so many times what was read of it; tables of zeros shrink a hundredfold."""
+"""Bytes, and multiple of the compressed size, to which a file may grow; tables of zeros shrink a hundredfold."""
 HEAD = 1 << 20
 """Bytes at the beginning of a file that its format and its header are found by."""
 _AHEAD = 1 << 25
-"""Bytes of memory that may be taken between two looks at it: some blocks of text and what they become."""
+"""Bytes that may be allocated between two checks of memory: some blocks of text and their values."""
 _MAGICS = {
     "gzip": re.compile(rb"\x1f\x8b"),
     "zstd": re.compile(rb"\x28\xb5\x2f\xfd"),
@@ -86,7 +86,7 @@ class LogFile:
         return self.path.stat().st_size
 
     def once(self, find: Callable[[LogFile], Found]) -> Found:
-        """What `find` finds in the file; it is asked once for as long as the file is held open."""
+        """The result of `find` on the file, cached while the file is open."""
         if not self._blocks:
             return find(self)
         if find not in self._found:
@@ -94,7 +94,7 @@ class LogFile:
         return cast("Found", self._found[find])
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """The first bytes, decompressed: enough to tell what it is."""
+        """The first bytes, decompressed: enough to recognise the format."""
         return self.once(_first_bytes)[:size]
 
     def stream(self) -> BinaryIO:
@@ -234,7 +234,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Bounded(_Watched):
-    """A compressed file that refuses to grow beyond all measure, and says in one line what is wrong with it."""
+    """A compressed file that refuses to decompress without bound, with errors on one line."""
 
     def __init__(self, raw: _Reader, kind: str) -> None:
         super().__init__(raw)
@@ -272,7 +272,7 @@ def _unpacked(raw: BinaryIO, kind: str) -> Any:
 
 
 LONGEST = 1 << 24
-"""Bytes that a line may have; a longer one is no line of a log."""
+"""Bytes that a line may have; a longer one is not a line of a log."""
 _CHUNK = 1 << 18
 _PARSED = 40
 """Bytes of memory for each of a line, at most, while it is taken apart: an empty object takes three letters."""
@@ -328,7 +328,7 @@ def as_text(name: bytes) -> str:
 
 @contextmanager
 def at_line(number: int) -> Iterator[None]:
-    """Put the line's number in front of what is wrong with it."""
+    """Prefix errors with the number of the line."""
     try:
         yield
     except InputError as error:

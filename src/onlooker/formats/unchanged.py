@@ -43,7 +43,7 @@ def is_hidden(name: str) -> bool:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether a name stands for several files: it has a *, ? or [ and is not itself the name of one."""
+    """Whether a name denotes several files: it has a *, ? or [ and is not itself the name of one."""
     return glob.has_magic(name) and not os.path.lexists(name)
 
 
@@ -59,7 +59,7 @@ def matching(name: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class FileState:
-    """What the system says of a file."""
+    """The state of a file as reported by the system."""
 
     device: int
     inode: int
@@ -71,7 +71,7 @@ class FileState:
 
     @classmethod
     def of(cls, path: Path) -> FileState | None:
-        """The state of a file now; None for what is no ordinary file."""
+        """The state of a file now; None for what is not an ordinary file."""
         try:
             found = path.stat()
         except OSError as error:
@@ -81,7 +81,7 @@ class FileState:
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
     def change_to(self, now: FileState, *, touched: bool) -> str:
-        """What happened to the file, in words; empty if nothing did. `touched` says whether to trust that time, too."""
+        """Describe how the file changed; empty if it did not. `touched`: compare its time of change, too."""
         if (now.device, now.inode) != (self.device, self.inode):
             return "was replaced"
         if now.size != self.size:
@@ -119,7 +119,7 @@ class UnchangedFiles:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Refuse what the block finds if the files change: that is then said rather than what else may be wrong."""
+        """Refuse what the block finds if the files change; this error takes precedence over any other."""
         self.check()
         try:
             yield
@@ -170,7 +170,7 @@ class Held:
 
     @classmethod
     def by(cls, log: BanditLog) -> Self:
-        """Go over a part once, as fast as memory can be read: beside a pass of a fit that hardly counts.
+        """Compute the checksums of a part, as fast as memory can be read: negligible beside a pass of a fit.
 
         Examples
         --------
@@ -209,7 +209,7 @@ class UnchangedParts:
             raise self._changed()
 
     def see_rounds(self, number: int, n_rounds: int) -> None:
-        """Compare the rounds of a part that may not be looked at any further."""
+        """Compare the rounds of a part, of which no more may be read."""
         known = self.known.get(number)
         if known is not None and known.n_rounds != n_rounds:
             raise self._changed()

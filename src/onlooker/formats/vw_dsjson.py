@@ -12,18 +12,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from onlooker.base.errors import InputError, SkippedLinesWarning
-from onlooker.base.json_input import parsed
+from onlooker.base.documents import parsed
+from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.types import Index, Vector
-from onlooker.base.warn import warn
-from onlooker.formats.dsjson_features import ObjectReader
-from onlooker.formats.dsjson_slots import Slot, slots
+from onlooker.formats.dsjson_events import ObjectReader, Slot, slots
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import SparseLog, values_of
 from onlooker.formats.text_lines import LogFile, as_text, as_text_file, at_line, numbered_lines
 from onlooker.logs.categories import Encoded
 from onlooker.logs.log import BanditLog, feature_labels
-from onlooker.logs.timestamps import microseconds, tell_falls
+from onlooker.logs.timestamps import microseconds, warn_falls
 
 
 def time_order(times: Sequence[tuple[int, Any]], name: str) -> Index:
@@ -63,7 +61,7 @@ def falls(times: Sequence[tuple[int, Any]]) -> bool:
 
 
 def _known(times: Sequence[tuple[int, Any]]) -> list[Any]:
-    """Microseconds since 1970, None for what is no time as text."""
+    """Microseconds since 1970, None for what is not a time as text."""
     import pyarrow as pa
 
     texts = [value if isinstance(value, str) and value.isascii() else None for _, value in times]
@@ -165,7 +163,7 @@ def read(
             with at_line(number):
                 events.take(number, _parsed(line))
     if order_by is None and falls(events.times):
-        tell_falls([_TIMESTAMP])
+        warn_falls([_TIMESTAMP])
     log = events.rounds.log(None if order_by is None else time_order(events.times, order_by))
     if events.skipped:
         warn(
@@ -199,7 +197,7 @@ class _Events:
         self._order_by = order_by
 
     def take(self, number: int, event: dict[str, Any]) -> None:
-        """Add an event, or count what is none."""
+        """Add an event, or count a line that is not one."""
         context = event.get("c")
         if context is None and _DANGLING & event.keys() and not any(key.startswith("_label") for key in event):
             self.skipped += 1
@@ -214,7 +212,7 @@ class _Events:
             raise InputError("offers no arm: 'c' has the arms as a list under '_multi'")
         for k, arm in enumerate(arms):
             if not isinstance(arm, dict):
-                raise InputError(f"has an arm {k} that is no object: describe every arm by its features")
+                raise InputError(f"has an arm {k} that is not an object: describe every arm by its features")
         choices = [Slot({}, range(len(arms)), _pick(event, len(arms)))] if not _has_slots(event) else slots(event, arms)
         for slot in choices:
             self._take_features(number, context, slot.features, [arms[k] for k in slot.offered])

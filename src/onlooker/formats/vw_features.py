@@ -7,11 +7,11 @@ from onlooker.formats.sparse_rows import Columns, SparseRows
 from onlooker.formats.text_lines import as_text
 
 _LETTERS = bytes(set(range(256)) - set(b": \t\r\v\f"))
-"""All but what parts words."""
+"""All bytes but those that separate words."""
 
 
 class LineReader:
-    """Adds the features of lines to the row in hand.
+    """Adds the features of lines to the current row.
 
     Examples
     --------

@@ -80,8 +80,8 @@ def read(
 ) -> BanditLog:
     """Read blocks of lines; the line with a label `action:cost:probability` is the pick.
 
-    Features are called `namespace^name`, or `name` alone in the nameless namespace; a value that is no number makes a
-    category. Those of a `shared` line are left out, or with `cross` multiplied with every feature of the arms, called
+    Features are called `namespace^name`, or `name` alone in the nameless namespace; a value that is not a number makes
+    a category. Those of a `shared` line are left out, or with `cross` multiplied with every feature of the arms, called
     `shared x arm`. Tags are arm ids if every arm has one, and round ids on the shared lines.
     """
     blocks = _Blocks(SparseLog(features, cross, like))
@@ -99,7 +99,7 @@ def read(
 
 
 class _Blocks:
-    """The block in hand, and the rounds before it."""
+    """The current block, and the rounds before it."""
 
     def __init__(self, rounds: SparseLog) -> None:
         self.rounds = rounds
@@ -114,7 +114,7 @@ class _Blocks:
         self._picked_line = 0
 
     def take(self, number: int, line: bytes) -> None:
-        """Read a line of the block in hand."""
+        """Read a line of the current block."""
         head, bar, tail = line.partition(b"|")
         if not bar:
             raise InputError("has no '|': features follow one, and a blank line separates the rounds")

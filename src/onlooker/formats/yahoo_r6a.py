@@ -8,14 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onlooker.base.errors import InputError, SkippedLinesWarning
+from onlooker.base.checks import check_columns
+from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Index, Matrix
-from onlooker.base.warn import warn
 from onlooker.formats.format import Format
 from onlooker.formats.sparse_log import crossed, products
 from onlooker.formats.text_lines import LogFile, as_text, at_line, numbered_lines
-from onlooker.logs.columns import check_columns
 from onlooker.logs.log import BanditLog
 
 _FIRST = re.compile(rb"\d+ \S+ [01] \|user ")
@@ -68,7 +67,7 @@ class _Visits:
         self._names: dict[bytes, str] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Add a visit, or count a line that is none."""
+        """Add a visit, or count a line that is not one."""
         # Every article takes seven columns, behind ten of the visit and its user.
         if (len(line.split()) - 10) % 7:
             self.skipped += 1
@@ -137,7 +136,9 @@ def _numbers(described: list[bytes], count: int) -> list[float]:
     try:
         return [*map(float, texts)]
     except ValueError as error:
-        raise InputError(f"has a value that is no number ({str(error)[-40:]}): correct it or leave it out") from error
+        raise InputError(
+            f"has a value that is not a number ({str(error)[-40:]}): correct it or leave it out"
+        ) from error
 
 
 FORMAT = Format(

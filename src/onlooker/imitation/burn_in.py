@@ -21,10 +21,10 @@ from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, Linear, as_
 from onlooker.imitation.short import is_short, short_fit, short_losses, short_suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories
-from onlooker.logs.factored import Crossing
-from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.crossing import Crossing
+from onlooker.logs.log import BanditLog, as_log, check_room
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import PartsSummary, check_room, summarise_parts
+from onlooker.logs.parts_summary import PartsSummary, summarise_parts
 from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.logs.ragged import whole_slates
 

@@ -1,4 +1,4 @@
-"""Ids of arms: of one kind, each once, and where every one of them is."""
+"""Ids of arms: of one type, unique, with the position of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onlooker.logs.ragged import check_encodable
 
 
 def key_of(arm: object) -> str:
-    """How ids are compared: 3, 3.0 and '3' are one, as a table may have any of them.
+    """The key by which ids are compared: 3, 3.0 and '3' are equal, as a table may have any of them.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def encoded(values: Any, name: str, *, unit: str = "") -> tuple[list[Any], Index
 
 
 def places(distinct: Sequence[Any], arms: Ids) -> Index:
-    """Where the arms have each of some ids; -1 for ids that they do not have."""
+    """Position of each id among the arms; -1 for unknown ids."""
     where = {key: place for place, key in enumerate(keys_of(arms.tolist()))}
     return np.array([where.get(key_of(arm), -1) for arm in distinct], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Candidates: a row a round, with a list of the arms that were offered, each an object with its features."""
+"""Candidates: one row per round, with a list of the arms that were offered, each an object with its features."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.checks import is_list
+from onlooker.base.documents import parsed
 from onlooker.base.errors import InputError
-from onlooker.base.json_input import parsed
-from onlooker.base.text import one_line
+from onlooker.base.text import one_line, some_of
 from onlooker.base.types import Index
-from onlooker.logs.columns import Columns, is_list, is_outcome
-from onlooker.logs.encoding import is_number, is_text, place, some
+from onlooker.logs.columns import Columns, is_outcome
+from onlooker.logs.encoding import is_number, is_text, place
 from onlooker.logs.row_shape import Layer, RowShape, as_ids, key_text, one_pick
 
 LIKELY = frozenset(
@@ -41,12 +42,12 @@ def find_candidates(head: Any, columns: Columns) -> Candidates | None:
     if columns.candidates is not None:
         if columns.candidates not in names:
             raise InputError(
-                f"the table has no column {columns.candidates!r}: it has {some(names)}; name it as `candidates`"
+                f"the table has no column {columns.candidates!r}: it has {some_of(names)}; name it as `candidates`"
             )
         return Candidates(head, columns, columns.candidates)
     found = [name for name in names if _holds_candidates(head[name])]
     if len(found) > 1:
-        raise InputError(f"{some(found)} may be the candidates: name one of them as `candidates`")
+        raise InputError(f"{some_of(found)} may be the candidates: name one of them as `candidates`")
     return Candidates(head, columns, found[0]) if found else None
 
 
@@ -81,18 +82,18 @@ class Candidates(RowShape):
         super().__init__([*names, *(one for one in fields if one not in names)], columns)
         columns = self.given
         if columns.slate is not None and columns.slate not in fields:
-            raise InputError(f"the candidates have no {columns.slate!r}: they have {some(list(fields))}")
+            raise InputError(f"the candidates have no {columns.slate!r}: they have {some_of(list(fields))}")
         id_ = columns.arm if columns.arm is not None else next((one for one in _IDS if one in fields), None)
         if id_ is not None and id_ not in fields:
-            raise InputError(f"the candidates have no {id_!r}: they have {some(list(fields))}; name it as `arm`")
+            raise InputError(f"the candidates have no {id_!r}: they have {some_of(list(fields))}; name it as `arm`")
         self._id, self.has_arms = id_, id_ is not None
         self._flag = columns.chosen if columns.chosen in fields else None
         if self._flag is not None and columns.chosen in names:
             raise InputError(f"both a round and its candidates have {columns.chosen!r}: rename one of them")
         if self._flag is None and columns.chosen not in names:
             raise InputError(
-                f"neither a round nor its candidates have {columns.chosen!r}: a round has {some(names)}, a candidate "
-                f"{some(list(fields))}; name the pick as `chosen`"
+                f"neither a round nor its candidates have {columns.chosen!r}: a round has {some_of(names)}, a "
+                f"candidate {some_of(list(fields))}; name the pick as `chosen`"
             )
         wanted = columns.named
         self.features = [
@@ -108,7 +109,7 @@ class Candidates(RowShape):
 
     @property
     def assumed(self) -> str:
-        """What was assumed about it, in words."""
+        """The assumptions, as reported to users."""
         how = "flags" if self._flag is not None else "ids" if self._by_id else "positions, from 0"
         return f"candidates: a row is a round, arms from {self.column!r}, picks by {how}"
 
@@ -170,7 +171,7 @@ class Candidates(RowShape):
         if not self._by_id:
             raise InputError(f"{said}, but the row has {lengths[row]} candidates: positions count from 0")
         here = arms.slice(int(lengths[:row].sum()), int(lengths[row])).to_pylist()
-        raise InputError(f"{said}, the id of {counts[row] or 'none'} of the row's candidates: {some(here)}")
+        raise InputError(f"{said}, the id of {counts[row] or 'none'} of the row's candidates: {some_of(here)}")
 
     def _check_fields(self, entries: Any, rows: Index, first_row: int, used: Sequence[str]) -> None:
         """Every candidate has every field that is used."""
@@ -216,7 +217,7 @@ def _by_id(texts: Any, arms: Any, rows: Index) -> NDArray[np.bool_]:
 
 
 def _by_place(texts: Any, lengths: Index) -> NDArray[np.bool_]:
-    """Which candidates stand where their row picks; none in a row whose pick is no such place."""
+    """Which candidates are at the position that their row picks; none if the position is out of range."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -269,7 +270,7 @@ def _flat(entries: Any, prefix: str) -> dict[str, Any]:
 
 
 def _fields(entries: dict[str, Any]) -> dict[str, Any]:
-    """Types of the fields that can be used; lists within candidates are none."""
+    """Types of the fields that can be used; lists within candidates cannot."""
     return {name: values.type for name, values in entries.items() if not is_list(values.type)}
 
 
@@ -300,7 +301,7 @@ def _from_json(values: Any, name: str, first_row: int, ids: frozenset[str]) -> A
         except ValueError as error:
             raise InputError(f"column {name!r}, {at} is not JSON ({one_line(error)}): correct it") from error
         if not (isinstance(entry, list) and all(isinstance(one, dict) for one in entry)):
-            raise InputError(f"column {name!r}, {at} is no list of objects: write [{{...}}, ...]")
+            raise InputError(f"column {name!r}, {at} is not a list of objects: write [{{...}}, ...]")
         found.append(entry)
     try:
         return pa.array([[_floats(one, ids) for one in entry] for entry in found])
@@ -309,7 +310,7 @@ def _from_json(values: Any, name: str, first_row: int, ids: frozenset[str]) -> A
 
 
 def _mixed(found: list[list[dict[str, Any]]], name: str, first_row: int, error: Exception) -> InputError:
-    """What to say where Arrow finds no type: the row to blame is the first that is of another kind than before."""
+    """The error where Arrow finds no common type: it names the first row whose type differs from those before."""
     kinds: dict[str, type] = {}
     for row, entry in enumerate(found):
         for key, value in (pair for one in entry for pair in one.items()):

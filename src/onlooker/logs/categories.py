@@ -1,7 +1,7 @@
 """Categories: text columns as one-hot features, each level against the first.
 
-A set of one-hot features that names every level adds up to one in every row, so no choice could tell its weights from
-one another. The first level is the reference: it gets no feature, and the weights of the others say how much better
+A set of one-hot features that names every level adds up to one in every row, so its weights would not be identifiable.
+The first level is the reference: it gets no feature, and the weights of the others say how much better
 than it they are.
 """
 
@@ -59,7 +59,7 @@ class ReadOnlyCategories(Mapping[str, tuple[str, ...]]):
 
 
 class Encoded(Protocol):
-    """What a log and a policy know about their features."""
+    """Anything with encoded features: a log or a policy."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -266,7 +266,7 @@ def products_of(like: Encoded, columns: Sequence[str]) -> Pairs:
 
 @dataclass(frozen=True)
 class Growing:
-    """Encode as something was encoded, with a feature more for every level that it does not know."""
+    """Encode as before, with one more feature for every unknown level."""
 
     feature_names: tuple[str, ...] | None
     categories: Categories | None

@@ -1,4 +1,4 @@
-"""Columns of a long table: what each means, which of them are features, and what is said where that is not clear."""
+"""Columns of a long table: what each means, which are features, and errors where that is not clear."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from onlooker.base.checks import did_you_mean
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError
-from onlooker.base.warn import warn
+from onlooker.base.checks import check_columns, check_once
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
+from onlooker.base.text import some_of
 from onlooker.logs.categories import MOST_LEVELS, Encoded, Encoding, level_order, products_of
-from onlooker.logs.encoding import is_number, is_text, some
+from onlooker.logs.encoding import is_number, is_text
 from onlooker.logs.timestamps import may_be_time
 
 _REWARDS = ("reward", "rewards", "cost", "costs", "click", "clicks", "revenue")
 _CHANCES = ("propensity", "propensity_score", "pscore", "prob", "probability", "action_prob", "action_probability")
 OUTCOMES = frozenset({*_REWARDS, *_CHANCES})
-"""Columns that an observer does not see, in small letters, so they are no features unless asked for."""
+"""Columns that an observer does not see, in small letters, so they are features only if named."""
 
 ROW_NUMBER = re.compile(r"|Unnamed: 0|__index_level_\d+__")
 """What pandas calls the row numbers that it saves with a table."""
 
 CONSTANT = "1"
-"""Stands for a column of ones among the context columns: its weights are those of each arm in any context."""
+"""Denotes a column of ones among the context columns: its weights are those of each arm in any context."""
 
 PICKS = frozenset(
     {"arm", "action", "chosen", "pick", "picked", "choice", "item", "variant", "decision"}
@@ -49,7 +49,7 @@ LEAVE_OUT = "leave-out"
 """What columns are called that say which arms may be the pick, and with what probability a row was kept."""
 
 MANY = 10_000
-"""Levels beyond which nobody counts them."""
+"""Levels beyond which they are not counted."""
 
 
 def is_outcome(name: str) -> bool:
@@ -90,7 +90,7 @@ class ColumnOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns of a long table mean what; see `BanditLog.from_frame`."""
+    """The meaning of a table's columns; see `BanditLog.from_frame`."""
 
     round: str = "round"
     """Id of the round that a row belongs to."""
@@ -115,7 +115,7 @@ class Columns:
     slate: str | None = None
     """Position of a pick, where a round has several."""
     possible: str | None = None
-    """1 for every arm that may have been the pick, where only a set is known; stands in the place of `chosen`."""
+    """1 for every arm that may have been the pick, where only a set is known; replaces `chosen`."""
     picked_group: str | None = None
     """Group of an arm, where only the group of the pick is known: `chosen` names it, or is 1 for arms of it."""
     offer_probability: str | None = None
@@ -127,7 +127,7 @@ class Columns:
     candidates: str | None = None
     """Lists of the offered arms, in a table of one row per round."""
     context: Sequence[str] = ()
-    """Columns that describe a round, in a table of one row per round; `"1"` stands for a column of ones."""
+    """Columns that describe a round, in a table of one row per round; `"1"` denotes a column of ones."""
     offered: str | None = None
     """Ids of the arms that a round offers, in a table of one row per round; by default every round offers all arms."""
     items: Any = None
@@ -180,7 +180,7 @@ class Columns:
 
     @property
     def keys(self) -> list[str]:
-        """Columns that are no features."""
+        """Columns that are not features."""
         every = (
             *(self.round, self.chosen, self.arm, self.offered, self.order_by, self.by, self.slate, self.user),
             *(self.picked_group, self.offer_probability),
@@ -194,7 +194,7 @@ class Columns:
 
     @property
     def named(self) -> list[str] | None:
-        """Columns of the features, where the user has said which."""
+        """Columns of the features, if the user named them."""
         if self.per_round:
             return list(dict.fromkeys(self.context))
         if self.like is not None:
@@ -205,12 +205,12 @@ class Columns:
 
     @property
     def needed(self) -> list[str] | None:
-        """Columns that are read, where the user has said which are features."""
+        """Columns that are read, if the user named the features."""
         named = self.named
         return None if named is None else list(dict.fromkeys([*self.keys, *named, *self.crossed]))
 
     def check(self, names: Sequence[str]) -> None:
-        """Every wanted column is there, once, and is wanted for one thing."""
+        """Refuse a table that lacks a named column or repeats one, and a column with two meanings."""
         wanted = {"round": self.round, "chosen": self.chosen, "arm": self.arm, "order_by": self.order_by, "by": self.by}
         check_columns(names, {"slate": self.slate})
         check_columns(names, {"picked_group": self.picked_group, "offer_probability": self.offer_probability})
@@ -223,14 +223,14 @@ class Columns:
         for name in self.crossed:
             check_columns(names, {"cross": name})
             if name in self.keys:
-                raise InputError(f"column {name!r} cannot be multiplied: it is no feature, leave it out of `cross`")
+                raise InputError(f"column {name!r} cannot be multiplied: it is not a feature, leave it out of `cross`")
         check_once(names)
         doubled = [name for name, count in Counter(self.features or ()).items() if count > 1]
         if doubled:
             raise InputError(f"the features have {doubled[0]!r} twice: name it once")
 
     def _otherwise(self, names: Sequence[str]) -> str:
-        """How to read the table if its rows are rounds, where nobody has said that they are offered arms."""
+        """How to read the table if its rows are rounds, where no option says that rows are offered arms."""
         if (self.round, self.chosen) != ("round", "chosen") or {"round", "chosen"} <= {*names}:
             return ""
         pick = next((name for name in (self.arm, *names) if name and name.strip().lower() in PICKS), self.arm)
@@ -265,51 +265,6 @@ def as_pairs(cross: Any) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((pair[0], pair[1]) for pair in pairs))
 
 
-def check_columns(names: Sequence[str], wanted: Mapping[str, str | None], otherwise: str = "") -> None:
-    """Every wanted column is there; `wanted` maps what a column means to its name, `otherwise` ends the message."""
-    missing = {meaning: name for meaning, name in wanted.items() if name is not None and name not in names}
-    hints = []
-    for meaning, name in missing.items():
-        parts = [part.strip() for part in name.split(",")]
-        if len(parts) > 1 and all(part in names for part in parts):
-            raise InputError(f"the table has no column {name!r}: name {some(parts)} one by one")
-        # What nobody typed is not mistyped.
-        alike = [one for one in names if name in one.lower()] if name == meaning else names
-        hints.append(did_you_mean(name, alike))
-    if missing:
-        what, them = ("columns", "them") if len(missing) > 1 else ("column", "it")
-        hints.append(f"name {them} as {' and '.join(f'`{meaning}`' for meaning in missing)}")
-        raise InputError(
-            f"the table has no {what} {' and '.join(map(repr, missing.values()))}: it has {some(names)}; "
-            + " ".join(filter(None, hints))
-            + otherwise
-        )
-
-
-def check_once(names: Sequence[str]) -> None:
-    """Refuse a table that has two columns of one name."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise InputError(f"the table has the column {name!r} twice: rename one of them")
-
-
-def is_list(kind: Any) -> bool:
-    """Whether an Arrow type is a list, of any of the three kinds."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
-
-
-def check_plain(column: Any, name: str) -> None:
-    """Refuse a column, or a field of a schema, that holds lists or the like."""
-    import pyarrow as pa
-
-    if pa.types.is_nested(column.type):
-        raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
-    if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
-        raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
-
-
 def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]]:
     """Columns of an Arrow schema that may be features, and those of them that would be categories."""
     chosen = set(columns.categories or ())
@@ -326,7 +281,7 @@ def feature_columns(schema: Any, columns: Columns) -> tuple[list[str], list[str]
         raise no_features(columns, [*odd, *(name for name in schema.names if is_outcome(name))])
     if odd:
         what_to_do = "turn them into numbers, or sort by a time"
-        message = f"neither numbers nor text, so not taken for features: {some(odd)}; {what_to_do}"
+        message = f"neither numbers nor text, so not taken for features: {some_of(odd)}; {what_to_do}"
         warn(message, ColumnsLeftOutWarning)
     return names, list(dict.fromkeys([*texts, *_texts(schema, columns.crossed, chosen)]))
 
@@ -337,7 +292,7 @@ def _texts(schema: Any, names: Sequence[str], chosen: set[str]) -> list[str]:
 
 
 def understood(names: Sequence[str], columns: Columns) -> Columns:
-    """Say what follows from a table's names: where the picks of slates are, and what products `like` has.
+    """Infer options from a table's column names: where the picks of slates are, and what products `like` has.
 
     Features of `like` that the table lacks are products of two columns where it has these.
 
@@ -360,7 +315,7 @@ def understood(names: Sequence[str], columns: Columns) -> Columns:
 
 
 def time_columns(schema: Any, columns: Columns) -> list[str]:
-    """Columns that may hold the rounds' times without anybody having said so."""
+    """Columns that may hold the rounds' times although no option names them."""
     if columns.order_by is not None or columns.named is not None:
         return []
     chosen = columns.categories or ()
@@ -419,6 +374,6 @@ def _apart(levels: Mapping[str, int]) -> bool:
 
 
 def no_features(columns: Columns, others: Sequence[str]) -> InputError:
-    """What to say of a table without a feature."""
-    found = f" (left out: {some(others)})" if others else ""
-    return InputError(f"the table has no feature besides {some(columns.keys)}{found}: name the features")
+    """The error for a table without a feature."""
+    found = f" (left out: {some_of(others)})" if others else ""
+    return InputError(f"the table has no feature besides {some_of(columns.keys)}{found}: name the features")

@@ -1,4 +1,4 @@
-"""From a row a round (a context, and which of a fixed set of arms was picked) to the parts of a factored log."""
+"""From one row per round (a context and the picked arm) to the parts of a factored log."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import counted
+from onlooker.base.checks import check_columns, check_once, counted
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.arm_ids import as_arms, check_arms, encoded, in_order, key_of, places
 from onlooker.logs.categories import Categories, Encoding
-from onlooker.logs.columns import CONSTANT, Columns, check_columns, check_once, feature_columns, settle
+from onlooker.logs.columns import CONSTANT, Columns, feature_columns, settle
 from onlooker.logs.encoding import check_gaps, feature_rows, has_gap, is_number, level_counts
 from onlooker.logs.factored import FactoredRows, check_table
-from onlooker.logs.frames import in_arrow, opened
+from onlooker.logs.frames import in_arrow, is_table, opened
 from onlooker.logs.ragged import as_features, as_names
 
 ID_COLUMNS = ("arm", "arm_id", "item", "item_id", "id", "arms", "action", "action_id")
@@ -55,7 +55,10 @@ def parts_of_contexts(
     offered: Any = None,
     feature_names: Sequence[str] | None = None,
 ) -> FactoredParts:
-    """Take contexts and picks apart; see `BanditLog.from_contexts`. Without contexts arms have their own features."""
+    """Build the parts of a log from contexts and picks; see `BanditLog.from_contexts`.
+
+    Without contexts arms have their own features.
+    """
     described = None if contexts is None else described_rows(contexts, "contexts", feature_names)
     if described is not None and described.categories and arm_features is None:
         described = _with_ones(described)
@@ -95,7 +98,7 @@ def parts_of_contexts(
 
 
 def _with_ones(described: Described) -> Described:
-    """With a column of ones before categories: without one nothing would tell arms apart at the reference levels."""
+    """With a column of ones before categories: without one nothing would distinguish arms at the reference levels."""
     names = described.names or ()
     if CONSTANT in names:
         return described
@@ -143,13 +146,6 @@ def _encoding(arrow: Any, what: str) -> Encoding:
     if any(has_gap(arrow[name]) for name in texts):
         check_gaps(arrow, names)
     return settle(names, {name: level_counts(arrow[name], name) for name in texts}, columns)
-
-
-def is_table(table: Any) -> bool:
-    """Whether something has named columns, rather than being an array or lists."""
-    if isinstance(table, np.ndarray | list | tuple):
-        return False
-    return hasattr(table, "columns") or hasattr(table, "column_names") or hasattr(table, "__arrow_c_stream__")
 
 
 def as_arrow(table: Any) -> Any:
@@ -240,11 +236,11 @@ def _offers(offered: Any, n_rounds: int) -> _Offers | None:
     mask = _as_mask(offered)
     if mask is not None:
         if len(mask) != n_rounds:
-            raise InputError(f"offered has {counted(len(mask), 'row')} for {n_rounds} rounds: pass one a round")
+            raise InputError(f"offered has {counted(len(mask), 'row')} for {n_rounds} rounds: pass one per round")
         return _Offers(mask=mask)
     flat, sizes = _flat(offered)
     if len(sizes) != n_rounds:
-        raise InputError(f"offered has {counted(len(sizes), 'list')} for {n_rounds} rounds: pass one a round")
+        raise InputError(f"offered has {counted(len(sizes), 'list')} for {n_rounds} rounds: pass one per round")
     distinct, codes = encoded(flat, "offered")
     return _Offers(distinct=distinct, codes=codes, sizes=sizes)
 
@@ -291,7 +287,7 @@ def _flat(offered: Any) -> tuple[Any, Index]:
 
 
 def _found_arms(picked: Sequence[Any], offers: _Offers | None, table: _ArmTable | None) -> Ids:
-    """All arms that there are, where nobody has listed them: those of the table, else those offered or picked."""
+    """All arms, where they are not listed: those of the table, else those offered or picked."""
     if table is not None and table.ids is not None:
         return check_arms(in_order(table.ids))
     distinct = picked if offers is None or offers.mask is not None else [*offers.distinct]

@@ -1,4 +1,4 @@
-"""Columns of numbers that look like features and are none: ids, row numbers, probabilities of the picks.
+"""Numeric columns that are not features although they look like them: ids, row numbers, probabilities of the picks.
 
 The name raises a suspicion and the first rows confirm it; some columns need no name. What is left out is named in a
 warning, which says how to keep it.
@@ -14,17 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning
+from onlooker.base.errors import ColumnsLeftOutWarning, warn
 from onlooker.base.types import Index, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.columns import Columns, no_features
 from onlooker.logs.encoding import is_number
 from onlooker.logs.grouping import group_rounds
 
 _HEAD_ROWS, _HEAD_VALUES = 1 << 16, 1 << 22
-"""Rows and values that are looked at: 32 MB of a wide table."""
+"""Rows and values that are examined: 32 MB of a wide table."""
 _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-"""Words of a name, whether they are parted by signs or by capitals."""
+"""Words of a name, separated by signs or by capitals."""
 _IDS = frozenset(
     {"id", "ids", "uid", "uuid", "guid", "pk", "key", "hash", "token", "idx", "index", "row", "rownum", "seq"}
 )
@@ -36,7 +35,7 @@ _PERSONS = frozenset(
         *("session", "request", "impression", "event", "trace", "query", "order", "transaction", "ticket", "visit"),
     }
 )
-"""Names of what a number can only stand for, not measure; ids where they do not vary within rounds."""
+"""Names of what a number can only identify, not measure; ids where they do not vary within rounds."""
 _CHANCES = frozenset(
     {"p", "pi", "prob", "probs", "probability", "probabilities", "propensity", "propensities", "pscore", "chance"}
 )
@@ -117,7 +116,7 @@ class _Rounds:
 
 
 def head_rows(n_columns: int) -> int:
-    """How many rows so many columns are judged by.
+    """How many rows to examine, given the number of columns.
 
     A scan sees no more of a file before it decides, so a table in memory is judged by them too, and both find the same
     features.
@@ -126,7 +125,7 @@ def head_rows(n_columns: int) -> int:
 
 
 def doubtful(head: Any, columns: Columns, names: Sequence[str]) -> dict[str, str]:
-    """Those of the columns that are no features by what the first rows hold, and what they are.
+    """Columns that are not features, judged by the first rows, and what they are instead.
 
     Examples
     --------
@@ -177,7 +176,7 @@ def _values(column: Any) -> Vector:
 
 
 def _what(name: str, values: Vector, rounds: _Rounds, *, crossed: bool) -> str:
-    """What a column is instead of a feature; empty where it is one. Most are told by little."""
+    """What a column is instead of a feature; empty where it is one. Most columns are recognised quickly."""
     low, high = float(values.min()), float(values.max())
     if not np.isfinite([low, high]).all():
         return ""
@@ -193,7 +192,7 @@ _SHARED = "used in products only"
 
 
 def _is_of_rounds(name: str, values: Vector, rounds: _Rounds) -> bool:
-    """Whether whole numbers stand for a round: all its arms have the same, and a name says so, or no two rounds do."""
+    """Whether whole numbers identify a round: all its arms have the same, and a name says so, or no two rounds do."""
     if rounds.n_choices < _LEAST_ROUNDS or not rounds.same(values):
         return False
     return not _PERSONS.isdisjoint(words_of(name)[-1:]) or rounds.apart(values)

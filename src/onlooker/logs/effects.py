@@ -55,11 +55,11 @@ class Effect:
         return as_frame({"x": self.x, "effect": self.effect, "low": self.low, "high": self.high})
 
     def plot(self, path: str | None = None) -> Any:
-        """Draw the curve and its band; give the chart as data, or write it to a file (.png or .svg)."""
-        # By name: pictures are made above this, from what is measured here.
+        """Draw the curve and its band. Returns the chart as data; `path` also writes it to a file (.png or .svg)."""
+        # Imported by name: charts belong to a higher layer.
         from importlib import import_module
 
-        return import_module("onlooker.report.plots.effects").plot_effect(self, path)
+        return import_module("onlooker.report.plots.results").plot_effect(self, path)
 
     def __repr__(self) -> str:
         span = f"x from {self.x.min():.6g} to {self.x.max():.6g}"

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.checks import counted
-from onlooker.base.errors import InputError, UnseenCategoryWarning
+from onlooker.base.errors import InputError, UnseenCategoryWarning, warn
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import arrow_values
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Encoding, Source
 
 _BLOCK_VALUES = 1 << 16
@@ -46,7 +45,7 @@ def is_text(type: Any) -> bool:
 
 
 def place(row: int) -> str:
-    """Where a row stands, in words; `row` counts from 0.
+    """Describe the position of a row; `row` counts from 0.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def place(row: int) -> str:
 def check_complete(column: Any, name: str, first_row: int = 0, *, part: bool = False) -> None:
     """Refuse a key column that has gaps; `first_row` is the number of its first row in the file.
 
-    Of a `part` of a column nobody knows how many gaps there are in all.
+    Of a `part` of a column the total number of missing values is unknown.
     """
     found = _gaps(column)
     if found is not None:
@@ -74,9 +73,9 @@ def has_gap(column: Any) -> bool:
 
 
 def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bool = False, free: bool = True) -> None:
-    """Refuse feature columns that have gaps, all at once: who has one often has more.
+    """Refuse feature columns that have gaps, all in one message.
 
-    Where it is settled which columns are features (not `free`), to choose others is no way out.
+    Where it is settled which columns are features (not `free`), choosing others is not suggested.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def _gaps(column: Any) -> tuple[int, int] | None:
 
     gaps = column.is_null() if column.null_count else None
     if pa.types.is_floating(column.type):
-        # NaN differs from itself: it is no number, no id, and no time.
+        # NaN differs from itself: it is not a number, an id or a time.
         gaps = pc.is_null(column, nan_is_null=True)
     row = -1 if gaps is None else pc.index(gaps, value=True).as_py()
     return None if row < 0 else (row, pc.sum(gaps).as_py())
@@ -140,11 +139,11 @@ def level_counts(column: Any, name: str) -> Counter[str]:
 
 
 def feature_rows(
-    table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True, free: bool = True
+    table: Any, encoding: Encoding, *, first_row: int = 0, whole: bool = True, free: bool = True
 ) -> Features:
     """One row of features per row of an Arrow table; float32 where every number is, else float64.
 
-    Levels that the encoding does not know are listed in a warning, unless `tell` is false; for `free` see
+    Levels that the encoding does not know are listed in a warning, if the table is the `whole` log; for `free` see
     `check_gaps`.
 
     Examples
@@ -166,7 +165,7 @@ def feature_rows(
             unseen.update(new)
         return unseen
 
-    fill_checked(table, encoding, fill, first_row=first_row, tell=tell, free=free)
+    fill_checked(table, encoding, fill, first_row=first_row, whole=whole, free=free)
     return found[0]
 
 
@@ -180,7 +179,7 @@ def fill_checked(
     fill: Callable[[Pieces, np.dtype[Any]], Counter[tuple[str, str]]],
     *,
     first_row: int,
-    tell: bool,
+    whole: bool,
     free: bool,
 ) -> None:
     """Have the pieces of a table laid into rows of a type, between the checks of its columns.
@@ -199,7 +198,7 @@ def fill_checked(
                 )
             kinds.append(field.type)
     if any(column.null_count for column in needed.columns):
-        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
+        check_gaps(needed, needed.column_names, first_row, part=not whole, free=free)
     single = bool(kinds) and all(pa.types.is_float32(kind) for kind in kinds)
     pieces = needed.to_batches(max_chunksize=_PIECE_ROWS)
     starts = np.cumsum([0, *map(len, pieces)]).tolist()
@@ -207,10 +206,10 @@ def fill_checked(
         unseen = fill(zip(pieces, starts, strict=False), np.dtype(np.float32 if single else np.float64))
     except InputError:
         # Not a number is one more way of being missing, of which a piece knows its own only.
-        check_gaps(needed, needed.column_names, first_row, part=not tell, free=free)
+        check_gaps(needed, needed.column_names, first_row, part=not whole, free=free)
         raise
-    if tell:
-        tell_unseen(unseen, encoding)
+    if whole:
+        warn_unseen(unseen, encoding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +221,7 @@ class _Filler:
     first_row: int
 
     def fill(self, piece: tuple[Any, int]) -> Counter[tuple[str, str]]:
-        """Fill in the rows of one piece; give the levels that the encoding does not know, with their rows."""
+        """Fill in the rows of one piece; return the levels that the encoding does not know, with their rows."""
         batch, start = piece
         sources, names, products = self.encoding.sources, self.encoding.feature_names, self.encoding.products
         numbers = {
@@ -313,11 +312,13 @@ def column_levels(array: Any, name: str) -> tuple[list[str], NDArray[np.int64]]:
     try:
         levels = coded.dictionary.cast(pa.string()).to_pylist()
     except pa.ArrowException as error:
-        raise InputError(f"column {name!r} holds {str(array.type)[:60]}, which is no category: leave it out") from error
+        raise InputError(
+            f"column {name!r} holds {str(array.type)[:60]}, which is not a category: leave it out"
+        ) from error
     return levels, arrow_values(coded.indices).astype(np.int64)
 
 
-def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
+def warn_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> None:
     """Warn of levels, by column and level with their rows, that the encoding does not know."""
     for column in dict.fromkeys(column for column, _ in unseen):
         found = [(level, rows) for (name, level), rows in unseen.items() if name == column]
@@ -328,9 +329,3 @@ def tell_unseen(unseen: Mapping[tuple[str, str], int], encoding: Encoding) -> No
             f"scored as the reference level {encoding.categories[column][0]!r}",
             UnseenCategoryWarning,
         )
-
-
-def some(names: Sequence[str]) -> str:
-    """The first few names, quoted."""
-    shown = ", ".join(repr(name) for name in names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

@@ -111,7 +111,7 @@ class _Blocks(_Rounds):
 
 
 def _products(vectors: _Rounds, width: int, p: int, back: Matrix | None = None) -> tuple[Matrix, Matrix, Matrix]:
-    """Sum of `W W'` over windows of so many vectors, and the vectors at both ends; `back` turns contexts back."""
+    """Sum of `W W'` over windows of vectors, and the vectors at both ends; `back` turns contexts back."""
     n, d = len(vectors), len(vectors.shift)
     inside = np.zeros((d, d))
     step = max(4 * width, LEAST_ROWS * d, PIECE_VALUES // d)

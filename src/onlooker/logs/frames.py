@@ -9,27 +9,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import counted, did_you_mean
-from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning
+from onlooker.base.checks import check_plain, counted, did_you_mean
+from onlooker.base.errors import InputError, MissingValuesWarning, OnlyOnPicksWarning, warn
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Features, Ids, Index, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.categories import Categories, Encoding, Growing
-from onlooker.logs.columns import Columns, check_plain, feature_columns, settle, time_columns, understood
+from onlooker.logs.columns import Columns, feature_columns, settle, time_columns, understood
 from onlooker.logs.doubtful import head_rows, without_doubtful
-from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place, some
-from onlooker.logs.grouping import Grouping, group_rounds, in_time, picks
+from onlooker.logs.encoding import check_complete, check_gaps, has_gap, level_counts, place
+from onlooker.logs.grouping import Grouping, group_rounds, grouped_picks, in_time, kept_with, marked_picks, picks
 from onlooker.logs.layouts import Layout, SparseRows, dense_rows
 from onlooker.logs.partial import Marks
-from onlooker.logs.partial_tables import grouped_picks, kept_with, marked_picks
 from onlooker.logs.ragged import blocks
 from onlooker.logs.slates import slate_choices
 from onlooker.logs.sparse_encoding import encoded_rows
-from onlooker.logs.timestamps import Falls, as_times, counts, tell_falls, tell_rounds
+from onlooker.logs.timestamps import Falls, as_times, counts, warn_falls, warn_rounds
+
+
+def is_table(given: object) -> bool:
+    """Whether something has named columns, as tables of pandas, polars and pyarrow have, and arrays and lists do not.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_table(pa.table({"price": [1.0]})), is_table([[1.0]])
+    (True, False)
+    """
+    if isinstance(given, np.ndarray | list | tuple):
+        return False
+    return any(hasattr(given, name) for name in ("columns", "column_names", "__arrow_c_stream__"))
 
 
 def opened(frame: Any) -> tuple[Any, list[str]]:
-    """A table by the one interface that all of them have here, and the names of its columns."""
+    """A table of any library behind one interface (narwhals), and the names of its columns."""
     import narwhals as nw
 
     try:
@@ -98,7 +111,7 @@ class LogArrays:
     times: NDArray[Any] | None
     """Time of every round, where there is one."""
     by: Ids | None
-    """Which learner or restart each round belongs to, where that was asked for."""
+    """Which learner or restart each round belongs to, if `by` is given."""
     possible: Marks | None = None
     """Which arms may have been the pick, where only a set is known."""
     offer_probability: Vector | None = None
@@ -106,14 +119,14 @@ class LogArrays:
 
 
 def parts_of_frame(frame: Any, columns: Columns) -> LogArrays:
-    """Take a table of pandas, polars or pyarrow apart."""
+    """Build the arrays of a log from a table of pandas, polars or pyarrow."""
     table, columns = as_table(frame, columns)
     table = without_missing(table, columns)
     return parts_of_table(table, columns, encoding_of(table, columns))
 
 
 def without_missing(table: Any, columns: Columns) -> Any:
-    """The table without the rounds that miss a feature, where they are to be left out; how many is said."""
+    """The table without the rounds that miss a feature, where they are to be left out; a warning gives their number."""
     if columns.missing is None or not len(table):
         return table
     import pyarrow as pa
@@ -129,7 +142,7 @@ def without_missing(table: Any, columns: Columns) -> Any:
         return table
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
     if any(key.null_count for key in keys):
-        # Which round a row is of is not known: that is said where ids are looked at.
+        # A row without an id belongs to no known round: the check of the ids reports it.
         return table
     grouping = group_rounds(keys)
     incomplete = np.logical_or.reduceat(grouping.in_order(marks), grouping.offsets[:-1])
@@ -150,7 +163,7 @@ def without_missing(table: Any, columns: Columns) -> Any:
 def parts_of_table(
     table: Any, columns: Columns, encoding: Encoding, *, first_row: int = 0, adjacent: bool = False
 ) -> LogArrays:
-    """Take an Arrow table apart, as `encoding` says.
+    """Build the arrays of a log from an Arrow table and its encoding.
 
     `first_row` is the number of the table's first row in its file, for messages; with `adjacent` rows of a round must
     be next to each other and rounds in order of time, and unseen levels have been reported.
@@ -174,7 +187,7 @@ def parts_of_table(
             falls = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
             raise fallen_time(columns.order_by, first_row + falls, values[falls], values[falls - 1])
     free = columns.like is None
-    rows = encoded_rows(table, encoding, first_row=first_row, tell=not adjacent, free=free)
+    rows = encoded_rows(table, encoding, first_row=first_row, whole=not adjacent, free=free)
     ids = arrow_values(keys[columns.round].take(grouping.first))
     arms = None if columns.arm is None else arrow_values(keys[columns.arm])
     marks = None
@@ -206,10 +219,10 @@ def parts_of_table(
     )
     if not adjacent:
         if columns.order_by is None and _miscounted(parts):
-            tell_rounds(columns.round)
+            warn_rounds(columns.round)
         seen = OnPicks(len(parts.feature_names))
         seen.see(parts)
-        seen.tell(parts.feature_names)
+        seen.warn(parts.feature_names)
     return parts
 
 
@@ -239,14 +252,14 @@ def _miscounted(parts: LogArrays) -> bool:
 
 
 class OnPicks:
-    """Features that differ from 0 in picked rows only, more often than chance would have it, seen part by part."""
+    """Features that differ from 0 in picked rows only, more often than by chance, counted part by part."""
 
     def __init__(self, n_features: int) -> None:
         self._others = np.zeros(n_features, dtype=np.int64)
         self._surprise = np.zeros(n_features)
 
     def see(self, parts: LogArrays) -> None:
-        """Look at some rounds."""
+        """Update with some rounds."""
         if parts.possible is not None:
             # Which rows were picked is not known.
             self._others += 1
@@ -263,23 +276,23 @@ class OnPicks:
             self._others += np.count_nonzero(rows, axis=0) - np.count_nonzero(picked, axis=0)
             self._surprise += np.log(np.diff(offsets)) @ picked
 
-    def tell(self, names: Sequence[str]) -> None:
+    def warn(self, names: Sequence[str]) -> None:
         """Warn of them, by name."""
         found = [names[j] for j in np.flatnonzero((self._others == 0) & (self._surprise > _SURPRISE)).tolist()]
         if found:
             what_to_do = "where that came of the pick, as a click does, leave it out: name the others with `features`"
-            message = f"differing from 0 in picked rows only: {some(found)}; {what_to_do}"
+            message = f"differing from 0 in picked rows only: {some_of(found)}; {what_to_do}"
             warn(message, OnlyOnPicksWarning)
 
 
 def fallen_time(column: str, row: int, time: object, before: object) -> InputError:
-    """What to say about a time that falls where it must not."""
+    """The error for times that are out of order where they must not be."""
     remedy = "a scan cannot sort, so sort the file or read it whole"
     return InputError(f"column {column!r}, {place(row)} is {time}, after {before}: {remedy}")
 
 
 def scattered_round(column: str, row: int, round: object) -> InputError:
-    """What to say about a round whose rows are not next to each other where they must be."""
+    """The error for a round whose rows are not next to each other where they must be."""
     remedy = "a scan needs the rows of a round next to each other, so sort the file or read it whole"
     return InputError(f"column {column!r}, {place(row)} goes back to round {round!r}: {remedy}")
 
@@ -303,12 +316,12 @@ def encoding_of(table: Any, columns: Columns) -> Encoding:
     if any(has_gap(table[name]) for name in texts):
         check_gaps(table, names)
     found = settle(names, {name: level_counts(table[name], name) for name in texts}, columns)
-    tell_times(table, columns)
+    warn_times(table, columns)
     return found
 
 
-def tell_times(table: Any, columns: Columns) -> None:
-    """Warn of columns that look like times and fall from a round to the next, each learner by itself."""
+def warn_times(table: Any, columns: Columns) -> None:
+    """Warn of columns that look like times and decrease from a round to the next, each learner on its own."""
     names = time_columns(table.schema, columns)
     keys = [_plain(table[name]) for name in (columns.by, columns.round) if name is not None]
     if not names:
@@ -323,7 +336,7 @@ def tell_times(table: Any, columns: Columns) -> None:
     if columns.by is not None:
         codes = arrow_values(keys[0].take(first).dictionary_encode().indices)
         stretches = [first[codes == code] for code in range(codes.max() + 1)]
-    tell_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
+    warn_falls([name for name in names if any(_falls(_plain(table[name]).take(rows)) for rows in stretches)])
 
 
 def _falls(column: Any) -> bool:
@@ -357,7 +370,7 @@ def arrow_table(frame: Any, wanted: Sequence[str]) -> Any:
         if name not in names:
             hint = did_you_mean(name, names)
             raise InputError(
-                f"the table has no column {name!r}, which is a feature: it has {some(names)}; {hint}".rstrip("; ")
+                f"the table has no column {name!r}, which is a feature: it has {some_of(names)}; {hint}".rstrip("; ")
             )
     return in_arrow(table, wanted)
 

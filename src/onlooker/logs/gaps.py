@@ -1,6 +1,6 @@
 """Rounds that were lost: what stands in their place, so that observers know that the learner learned there.
 
-Nobody saw what was picked in a lost round, but the learner learned from it. A round with a single arm says just that:
+The pick of a lost round is unknown, but the learner learned from it. A round with a single arm represents just that:
 there was no choice to learn from, and the pick moved the learner on. Its features are those of a pick nearby, so that
 what the learner has seen of each direction grows as it is expected to.
 """

@@ -1,4 +1,4 @@
-"""From the key columns of a long table to its rounds: which rows belong together, in which order, which is picked."""
+"""Rounds of a long table, from its key columns: which rows belong together, in which order, which may be the pick."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
-from onlooker.base.types import Index
+from onlooker.base.types import Index, Vector
 from onlooker.logs.encoding import is_number, place
+from onlooker.logs.partial import Marks, picks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +82,8 @@ def _codes_of_runs(ids: Sequence[Any]) -> Index | None:
     return None if len(codes) == codes.max(initial=-1) + 1 else codes
 
 
-def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int = 0) -> tuple[Grouping, NDArray[Any]]:
-    """Rounds by falling age, ties in order of appearance, and the time of each; a round happens at one time."""
+def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int) -> tuple[Grouping, NDArray[Any]]:
+    """Rounds in order of time, ties in order of appearance, and the time of each; a round has a single time."""
     of_round = times[grouping.first]
     sizes = np.diff(grouping.offsets)
     differs = np.flatnonzero(grouping.in_order(times) != np.repeat(of_round, sizes))
@@ -93,7 +94,7 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
         raise InputError(
             f"column {name!r}, {place(first_row + row)} is {times[row]}, but the same round has {of_round[t]} "
             f"in row {first_row + grouping.first[t] + 1}: a round happens at one time; if several learners share ids, "
-            "tell them apart with `by`"
+            "separate them with `by`"
         )
     rank = np.argsort(of_round, kind="stable")
     if np.array_equal(rank, np.arange(len(rank))):
@@ -104,10 +105,10 @@ def in_time(grouping: Grouping, times: NDArray[Any], name: str, first_row: int =
     return Grouping(offsets, grouping.first[rank], order), of_round[rank]
 
 
-def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int = 0, *, by: str | None = None) -> Index:
+def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int, *, by: str | None = None) -> Index:
     """Position of every round's pick; `column` is 1 or true for the picks, and 0 or false for all other rows.
 
-    `by` is the column that tells learners apart, if one does.
+    `by` is the column that identifies learners, if there is one.
     """
     values = arrow_values(column)
     if not is_number(column.type):
@@ -126,9 +127,9 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
         t = int(np.flatnonzero(counts != 1)[0])
         found = "no pick" if counts[t] == 0 else f"{counts[t]} picks"
         id_, at = ids.tolist()[t], place(first_row + int(grouping.first[t]))
-        apart = "; if several learners share ids, tell them apart with `by`"
+        apart = "; if several learners share ids, separate them with `by`"
         if by is not None:
-            apart = f"; where {by!r} differs within a round, it cannot tell learners apart"
+            apart = f"; where {by!r} differs within a round, it cannot identify learners"
         raise InputError(
             f"round {id_!r} has {found} in column {name!r}, from {at} on: exactly one row of a round is 1{apart}"
             + ("; if they are the arms that may have been picked, name it as `possible`" if counts[t] > 1 else "")
@@ -137,10 +138,95 @@ def picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int =
 
 
 def odd_pick(name: str, row: int, found: object) -> InputError:
-    """What to say about a value in the column of picks that is none."""
+    """The error for an invalid value in the column of picks."""
     if found in {"0", "1"}:
         return InputError(f"column {name!r}, {place(row)} is the text {found!r}: turn the column into numbers")
     return InputError(
         f"column {name!r}, {place(row)} is {found!r}: use 1 for the pick and 0 for the others, or true and false; if a "
         "row is a round, name the columns of its context with `context` and this one with `arm`"
     )
+
+
+def marked_picks(column: Any, name: str, grouping: Grouping, ids: Any, first_row: int) -> tuple[Index, Marks]:
+    """Picks and marks, where `column` is 1 or true for every arm that may have been the pick."""
+    marks = grouping.in_order(_flags(column, name, first_row))
+    return _of_marks(marks, grouping, ids, f"no arm is 1 in column {name!r}", first_row)
+
+
+def grouped_picks(
+    chosen: Any, groups: Any, names: tuple[str, str], grouping: Grouping, ids: Any, first_row: int
+) -> tuple[Index, Marks]:
+    """Picks and marks, where the pick is one of the arms of a group.
+
+    `groups` has the group of every arm. `chosen` names the group of the pick, the same in all rows of a round; or it is
+    1 for one or more arms of that group.
+    """
+    values = grouping.in_order(arrow_values(chosen))
+    of_arm = grouping.in_order(arrow_values(groups))
+    starts, sizes = grouping.offsets[:-1], np.diff(grouping.offsets)
+    constant = bool((values == np.repeat(values[starts], sizes)).all())
+    if constant:
+        marks = _spelt(of_arm) == _spelt(values)
+        return _of_marks(marks, grouping, ids, f"no arm has the {names[1]!r} that {names[0]!r} names", first_row)
+    flags = grouping.in_order(_flags(chosen, names[0], first_row))
+    counts = np.add.reduceat(flags, starts, dtype=np.int64)
+    if not counts.all():
+        raise _nothing(
+            f"no arm is 1 in column {names[0]!r}", int(np.flatnonzero(counts == 0)[0]), grouping, ids, first_row
+        )
+    rows = np.flatnonzero(flags)
+    picked = of_arm[rows[np.cumsum(counts) - counts]]
+    marks = np.asarray(of_arm == np.repeat(picked, sizes))
+    outside = np.flatnonzero(flags & ~marks)
+    if len(outside):
+        t = int(np.searchsorted(grouping.offsets, outside[0], side="right")) - 1
+        raise InputError(
+            f"round {ids.tolist()[t]!r} has picks of two {names[1]!r}: mark arms of one group, or name {names[0]!r} as "
+            "`possible`"
+        )
+    return _of_marks(marks, grouping, ids, "", first_row)
+
+
+def kept_with(column: Any, name: str, grouping: Grouping, first_row: int) -> Vector:
+    """Probability with which every row was kept."""
+    if not is_number(column.type):
+        raise InputError(f"column {name!r} holds {column.type}: probabilities are numbers above 0 and at most 1")
+    values = arrow_values(column).astype(np.float64)
+    wrong = np.flatnonzero(~((values > 0) & (values <= 1)))
+    if len(wrong):
+        at = place(first_row + int(wrong[0]))
+        raise InputError(
+            f"column {name!r}, {at} is {values[wrong[0]]:g}: a row is kept with a probability above 0 and at most 1"
+        )
+    return np.asarray(grouping.in_order(values))
+
+
+def _flags(column: Any, name: str, first_row: int) -> Marks:
+    values = arrow_values(column)
+    if not is_number(column.type):
+        odd = [row for row, value in enumerate(values) if value not in {"0", "1"}] or [0]
+        raise odd_pick(name, first_row + odd[0], values.tolist()[odd[0]])
+    flags = values.astype(bool)
+    wrong = np.flatnonzero(values != flags)
+    if len(wrong):
+        raise odd_pick(name, first_row + int(wrong[0]), values.tolist()[wrong[0]])
+    return np.asarray(flags)
+
+
+def _spelt(values: NDArray[Any]) -> NDArray[Any]:
+    """Values as text; whole numbers without a fraction, so that 3 and 3.0 are the same."""
+    if values.dtype.kind == "f" and (values == np.floor(values)).all():
+        values = values.astype(np.int64)
+    return values.astype(str)
+
+
+def _of_marks(marks: Marks, grouping: Grouping, ids: Any, nothing: str, first_row: int) -> tuple[Index, Marks]:
+    counts = np.add.reduceat(marks, grouping.offsets[:-1], dtype=np.int64)
+    if not counts.all():
+        raise _nothing(nothing, int(np.flatnonzero(counts == 0)[0]), grouping, ids, first_row)
+    return picks_of(marks, grouping.offsets, None), marks
+
+
+def _nothing(what: str, t: int, grouping: Grouping, ids: Any, first_row: int) -> InputError:
+    at = place(first_row + int(grouping.first[t]))
+    return InputError(f"round {ids.tolist()[t]!r}, from {at} on: {what}, but one of its arms was picked")

@@ -45,7 +45,7 @@ SPARSER = 1 / 8
 
 
 def stays_sparse(n_rows: int, n_features: int, n_values: int) -> bool:
-    """Whether rows that are read are kept sparse: so many values are not 0.
+    """Whether rows that are read are kept sparse, given the number of non-zero values.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Layout(ABC):
     dtype: np.dtype[Any]
     """Of the values."""
     kind = ""
-    """What a log says of its rows, a word and a blank."""
+    """The name of the layout in a log's `repr`, followed by a blank."""
 
     @abstractmethod
     def __matmul__(self, weights: Vector) -> Vector:
@@ -100,7 +100,7 @@ class Layout(ABC):
         return True
 
     def variances(self, shares: Vector, weights: Vector, offsets: Index) -> Vector:
-        """Diagonal of the `covariance`, or about so much, shape (d,)."""
+        """Diagonal of the `covariance`, or an approximation of it, shape (d,)."""
         return np.diag(self.covariance(shares, weights, offsets)).copy()
 
     def preconditioner(
@@ -144,7 +144,7 @@ class Layout(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Memory that they take."""
+        """Memory of the rows in bytes."""
         return sum(array.nbytes for array in self.arrays)
 
     def written_out(self) -> Features:
@@ -190,7 +190,7 @@ class Layout(ABC):
             raise InputError("the logs lay out their features differently: make them alike by with_features")
 
     def described(self) -> str:
-        """What the features are, in a few words."""
+        """Short description of the features."""
         return counted(self.shape[1], "feature")
 
     @property
@@ -239,7 +239,7 @@ class SparseRows(Layout):
 
     @classmethod
     def of(cls, rows: Any) -> SparseRows:
-        """Take any SciPy sparse matrix of numbers; duplicate entries are added up."""
+        """Convert any SciPy sparse matrix of numbers; duplicate entries are summed."""
         from scipy.sparse import csr_array
 
         if rows.ndim != 2 or rows.shape[1] == 0:

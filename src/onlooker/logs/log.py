@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
+from onlooker.base.memory_limit import check_work
 from onlooker.base.types import Features, Ids, Index, Vector
-from onlooker.logs.categories import Categories, Encoded, as_categories
-from onlooker.logs.factored import Crossing, FactoredRows
+from onlooker.logs.categories import Categories, as_categories
+from onlooker.logs.constructors import Constructors
+from onlooker.logs.crossing import Crossing
+from onlooker.logs.factored import FactoredRows
 from onlooker.logs.frames import LogArrays
-from onlooker.logs.layouts import WIDEST, Layout, as_rows
+from onlooker.logs.layouts import MOST_WEIGHTS, WIDEST, Layout, as_rows
 from onlooker.logs.partial import (
     UNKNOWN,
     Marks,
@@ -24,13 +27,12 @@ from onlooker.logs.partial import (
     check_even_sample,
     marks_of,
     picks_of,
-    same_part,
     unseen_picks,
 )
 from onlooker.logs.ragged import as_features, as_ids, as_index, as_names, check_finite, check_rounds
 
 if TYPE_CHECKING:
-    from onlooker.logs.columns import ColumnOptions
+    from onlooker.logs.parts import Parts
 
 _PARTS = (
     *("features", "offsets", "_chosen", "feature_names", "round_ids", "_arm_ids", "times", "categories"),
@@ -38,7 +40,7 @@ _PARTS = (
 )
 
 
-class BanditLog:
+class BanditLog(Constructors):
     """Offers and picks of a learner, ragged and immutable.
 
     Parameters
@@ -48,7 +50,7 @@ class BanditLog:
     offsets
         Shape (N + 1,): round `t` offers the rows `offsets[t]` to `offsets[t + 1] - 1`.
     chosen
-        Shape (N,): position of the pick within its round. None where `possible` says what is known of the picks.
+        Shape (N,): position of the pick within its round. None if only `possible` is known.
     feature_names, round_ids, arm_ids
         Names, kept as they are: one per feature, per round and per row.
     times
@@ -56,10 +58,10 @@ class BanditLog:
     categories
         All levels of every column that became one-hot features, the reference level first; see `from_frame`.
     possible
-        One mark per row: which arms may have been the pick, where only a set is known. A set of one arm is a pick that
-        was seen. Where a set has several, it is all that is used, whatever `chosen` says.
+        One mark per row: which arms may have been the pick, where only a set is known. A set of one arm is an
+        observed pick. A set of several arms takes precedence over `chosen`.
     offer_probability
-        Where the log keeps the pick and a sample of the other offers: one probability per row, that with which the
+        Where the log keeps the pick and a sample of the other offers: one probability per row, with which the
         arm is kept in a round that does not pick it. Fits correct for it (McFadden 1978).
 
     Examples
@@ -152,265 +154,8 @@ class BanditLog:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, tuple(getattr(self, name) for name in _PARTS)
 
-    @classmethod
-    def from_dense(
-        cls,
-        X: ArrayLike,
-        chosen: ArrayLike,
-        mask: ArrayLike | None = None,
-        *,
-        feature_names: Sequence[str] | None = None,
-    ) -> BanditLog:
-        """Take an array of shape (N, K, d); `mask` of shape (N, K) is true where an arm was offered.
-
-        `chosen` counts among all K arms. Where every arm was offered nothing is copied.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> X = np.arange(12.0).reshape(2, 3, 2)
-        >>> log = BanditLog.from_dense(X, chosen=[2, 0], mask=[[True, False, True], [True, True, True]])
-        >>> log.offsets, log.chosen
-        (array([0, 2, 5]), array([1, 0]))
-        """
-        dense = np.asarray(X)
-        if dense.ndim != 3:
-            raise InputError(f"X has shape {dense.shape}: pass an array of shape (rounds, arms, features)")
-        n_rounds, n_arms, n_features = dense.shape
-        picks = as_index(chosen, "chosen")
-        if len(picks) != n_rounds:
-            raise InputError(f"chosen has {len(picks)} entries, but X has {n_rounds} rounds: pass one pick per round")
-        rows = dense.reshape(n_rounds * n_arms, n_features)
-        if mask is None:
-            offsets = np.arange(n_rounds + 1, dtype=np.int64) * n_arms
-            return cls(rows, offsets, picks, feature_names=feature_names)
-        offered = np.asarray(mask, dtype=bool)
-        if offered.shape != (n_rounds, n_arms):
-            raise InputError(f"mask has shape {offered.shape}, X offers {(n_rounds, n_arms)}: make them the same")
-        outside = np.flatnonzero((picks < 0) | (picks >= n_arms))
-        if len(outside):
-            t = int(outside[0])
-            raise InputError(f"round {t} picks position {picks[t]}, but X has {n_arms} arms: count from 0")
-        hidden = np.flatnonzero(~offered[np.arange(n_rounds), picks])
-        if len(hidden):
-            t = int(hidden[0])
-            raise InputError(f"round {t} picks arm {picks[t]}, which the mask says was not offered")
-        if offered.all():
-            return cls.from_dense(dense, picks, feature_names=feature_names)
-        offsets = np.concatenate([[0], np.cumsum(offered.sum(axis=1))]).astype(np.int64)
-        positions = np.cumsum(offered, axis=1)[np.arange(n_rounds), picks] - 1
-        return cls(rows[offered.ravel()], offsets, positions, feature_names=feature_names)
-
-    @classmethod
-    def from_sparse(
-        cls,
-        rows: Any,
-        offsets: ArrayLike,
-        chosen: ArrayLike,
-        *,
-        feature_names: Sequence[str] | None = None,
-    ) -> BanditLog:
-        """Take a SciPy sparse matrix, one row per offered arm: it stays sparse.
-
-        Examples
-        --------
-        >>> from scipy.sparse import csr_array
-        >>> rows = csr_array(([1.0, 1.0, 2.0], [0, 4, 4], [0, 1, 2, 3]), shape=(3, 5))
-        >>> BanditLog.from_sparse(rows, offsets=[0, 2, 3], chosen=[1, 0])
-        BanditLog(2 rounds, 1 to 2 arms, 5 features, sparse float64)
-        """
-        if not hasattr(rows, "tocsr"):
-            raise InputError(f"rows is a {type(rows).__name__}: pass a scipy.sparse matrix, or make a BanditLog of it")
-        return cls(rows, offsets, chosen, feature_names=feature_names)
-
-    @classmethod
-    def from_contexts(
-        cls,
-        contexts: Any,
-        chosen: Any,
-        *,
-        arms: Any = None,
-        arm_features: Any = None,
-        offered: Any = None,
-        feature_names: Sequence[str] | None = None,
-        times: ArrayLike | None = None,
-    ) -> BanditLog:
-        """Take a row a round: its context, and which of a fixed set of arms was picked.
-
-        Without `arm_features` every arm has weights of its own for the features of the context: `theta` is arm after
-        arm, and `theta.reshape(K, p)` has an arm a row. With them, there is a weight for every feature of the arms, and
-        for its product with every feature of the context. The rows are never written out: the log takes the memory of
-        the contexts, and `log.features` is a layout with `@`, `.T @`, slices and `toarray()`.
-
-        Parameters
-        ----------
-        contexts
-            Shape (N, p), or a table (pandas, polars, pyarrow) whose text columns become categories. A column of ones
-            is the weight that an arm has in every context; without one, there is none. Categories get one, called
-            "1", because without it nothing would distinguish the arms at their reference levels.
-        chosen
-            Id of the arm that each round picked, shape (N,): numbers or text.
-        arms
-            Ids of all arms, in the order of the weights. By default those that are picked or offered, sorted.
-        arm_features
-            Shape (K, q), one row an arm in the order of `arms`; or a table, whose rows are matched by a column `arm`,
-            `item` or `id` (or the index, in pandas) where it has one.
-        offered
-            What each round offers: None for all arms, a boolean mask of shape (N, K), or a list of ids for every round.
-        feature_names
-            Names of the p features of the context; of a table, the columns to take.
-        times
-            Time of each round.
-
-        Examples
-        --------
-        >>> contexts = np.array([[1.0, 0.2], [1.0, 0.9], [1.0, 0.4]])
-        >>> log = BanditLog.from_contexts(contexts, ["tea", "milk", "tea"], feature_names=["one", "age"])
-        >>> log
-        BanditLog(3 rounds, 2 arms, 2 features x 2 arms, factored float64)
-        >>> log.weight_names
-        ('milk: one', 'milk: age', 'tea: one', 'tea: age')
-        >>> log.arms(0)
-        array([[1. , 0.2, 0. , 0. ],
-               [0. , 0. , 1. , 0.2]])
-        """
-        from onlooker.logs.contexts import parts_of_contexts
-
-        found = parts_of_contexts(
-            contexts,
-            chosen,
-            arms=arms,
-            arm_features=arm_features,
-            offered=offered,
-            feature_names=feature_names,
-        )
-        return cls(
-            found.rows,
-            found.offsets,
-            found.chosen,
-            feature_names=found.feature_names,
-            times=times,
-            categories=found.categories,
-        )
-
-    @overload
-    @classmethod
-    def from_frame(cls, frame: Any, *, by: None = ..., **columns: Unpack[ColumnOptions]) -> BanditLog: ...
-
-    @overload
-    @classmethod
-    def from_frame(cls, frame: Any, *, by: str, **columns: Unpack[ColumnOptions]) -> dict[str, BanditLog]: ...
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        round: str = "round",
-        chosen: str = "chosen",
-        arm: str | None = None,
-        features: Sequence[str] | None = None,
-        order_by: str | None = None,
-        categories: Sequence[str] | None = None,
-        like: Encoded | None = None,
-        by: str | None = None,
-        context: Sequence[str] = (),
-        offered: str | None = None,
-        items: Any = None,
-        users: Any = None,
-        user: str | None = None,
-        cross: Sequence[tuple[str, str]] | None = None,
-        slate: str | None = None,
-        wide: str | None = None,
-        candidates: str | None = None,
-        possible: str | None = None,
-        picked_group: str | None = None,
-        offer_probability: str | None = None,
-        missing: str | None = None,
-    ) -> BanditLog | dict[str, BanditLog]:
-        """Take a long table (pandas, polars, pyarrow): one row per offered arm.
-
-        Rounds come in the order of `order_by`, or else in which they first appear; the rows of a round need not be
-        next to each other. `chosen` is 0/1 or boolean, with exactly one pick per round. `features` defaults to every
-        other column of numbers or categories, rewards, propensities and row numbers aside.
-
-        Text is a category, and so are the columns that `categories` names: one feature `column=level` for every level
-        but the first, which is the reference. Unless it is named, text of more than 32 levels is left out with a
-        warning. `like`, a log or a policy, encodes exactly as that was encoded, so that the two fit together. `by` is a
-        column that names the learner or restart: the result is then a log of each, by its name.
-
-        `cross` lists pairs of columns whose products are features too, called `left:right`: of two numbers, of a number
-        and each level of a category, or of the levels of two. `slate` names the position of a pick where a round has
-        several: each position is then a round with one pick, among the arms that are left.
-
-        Where only a set is known that holds the pick, `possible` names a column that is 1 for each of its arms; or
-        `picked_group` names one with the group of each arm, and `chosen` then has the group of the pick, or is 1 for an
-        arm of it. Where offers are a sample, `offer_probability` names the column with what each row is kept with.
-        Missing values of features are refused; `missing="leave-out"` leaves their rounds out, and warns how many.
-
-        A table of one row per round names the columns that describe the round with `context` and the picked arm with
-        `arm`; `offered` is a column with the ids of the arms on offer, and `items` a table of the arms' features by id.
-        `users` is a table of what describes a round's user by id, and `user` the column of these ids.
-        See `from_contexts` for what the weights are. Or the columns of the arms are side by side, as `arm1_price` and
-        `arm2_price`, and `chosen` names the arm (`wide="{arm}_{feature}"` says how the columns are named, where that is
-        not clear); arms whose columns are all missing were not offered. Or the column `candidates` holds a list of
-        objects, one per arm, and `chosen` is a position from 0, the id in `arm`, or a flag in the objects.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> table = pa.table({"round": ["a", "a", "b", "b"], "chosen": [0, 1, 1, 0], "price": [9.0, 7.0, 5.0, 8.0]})
-        >>> log = BanditLog.from_frame(table)
-        >>> log.chosen, log.feature_names
-        (array([1, 0]), ('price',))
-        >>> table = table.append_column("colour", [["red", "blue", "blue", "red"]])
-        >>> BanditLog.from_frame(table).feature_names, BanditLog.from_frame(table).categories["colour"]
-        (('price', 'colour=red'), ('blue', 'red'))
-        >>> visits = pa.table({"age": [30.0, 45.0], "hour": [9.0, 21.0], "shown": ["news", "sport"]})
-        >>> BanditLog.from_frame(visits, context=["age", "hour"], arm="shown").chosen
-        array([0, 1])
-        >>> visits = pa.table({"user": ["ann", "bob", "ann"], "shown": ["news", "sport", "sport"]})
-        >>> users = pa.table({"user": ["ann", "bob"], "age": [30.0, 45.0]})
-        >>> BanditLog.from_frame(visits, arm="shown", users=users).features.contexts.ravel()
-        array([30., 45., 30.])
-        """
-        from onlooker.logs.columns import Columns
-        from onlooker.logs.frames import parts_of_frame
-
-        columns = Columns(
-            round=round,
-            chosen=chosen,
-            arm=arm,
-            features=features,
-            order_by=order_by,
-            categories=categories,
-            like=like,
-            by=by,
-            cross=cross or (),
-            slate=slate,
-            wide=wide,
-            candidates=candidates,
-            context=context,
-            offered=offered,
-            items=items,
-            users=users,
-            user=user,
-            possible=possible,
-            picked_group=picked_group,
-            offer_probability=offer_probability,
-            missing=missing,
-        )
-        if columns.per_round:
-            from onlooker.logs.round_table import rounds_of_frame
-
-            found = rounds_of_frame(frame, columns)
-            return found.log if found.by is None else found.log.split(found.by)
-        parts = parts_of_frame(frame, columns)
-        log = cls.from_parts(parts)
-        return log if parts.by is None else log.split(parts.by)
-
     def split(self, by: ArrayLike) -> dict[str, BanditLog]:
-        """The rounds of each value of `by`, one per round, in order of first appearance.
+        """Split the log by `by`, one value per round; the parts are in order of first appearance.
 
         Examples
         --------
@@ -427,7 +172,7 @@ class BanditLog:
 
     @classmethod
     def from_parts(cls, parts: LogArrays) -> BanditLog:
-        """Take what a table was turned into, which was checked on the way."""
+        """Build a log from arrays that were checked before."""
         chosen, marks = _picks(parts.chosen, parts.possible, parts.offsets, len(parts.features))
         chances = parts.offer_probability
         names = as_names(parts.feature_names, parts.features.shape[1])
@@ -517,7 +262,7 @@ class BanditLog:
         return self._chosen
 
     def may_be(self, positions: Index) -> Marks:
-        """Whether each position, one a round, is the pick, or in the set that is known to hold it.
+        """Whether each position, one per round, is the pick, or is in the set that contains the pick.
 
         Examples
         --------
@@ -530,7 +275,7 @@ class BanditLog:
         return np.asarray(self.possible[self.offsets[:-1] + positions])
 
     def of_picks(self, values: Vector) -> Vector:
-        """The value of each round's pick, from one per row (in the last axis); of a set, the sum over it.
+        """The value of each round's pick, given one value per row (last axis); for a set, the sum over it.
 
         Examples
         --------
@@ -543,9 +288,9 @@ class BanditLog:
         return np.add.reduceat(np.where(self.possible, values, 0.0), self.offsets[:-1], axis=-1)
 
     def expected_picks(self, probabilities: Vector) -> Vector:
-        """How probable it is that each row was picked, given what is known of the pick: 1 or 0 where it was seen.
+        """Posterior probability that each row was picked: 1 or 0 where the pick was observed.
 
-        `probabilities` are those of the arms before, one per row.
+        `probabilities` are the prior ones, one per row.
 
         Examples
         --------
@@ -561,7 +306,7 @@ class BanditLog:
 
     @property
     def informative(self) -> Marks:
-        """Which rounds offer a choice and reveal something of it: not every offered arm may have been the pick."""
+        """Which rounds offer a choice and are informative: not every offered arm may have been the pick."""
         choices = self.n_arms > 1
         if self.possible is None:
             return np.asarray(choices)
@@ -569,7 +314,7 @@ class BanditLog:
 
     @property
     def n_sets(self) -> int:
-        """Rounds in which only a set of arms is known that holds the pick."""
+        """Number of rounds of which only a set that contains the pick is known."""
         return int(np.count_nonzero(self._chosen == UNKNOWN))
 
     @property
@@ -606,22 +351,22 @@ class BanditLog:
 
     @property
     def arm_ids(self) -> Ids | None:
-        """One id per row, or None; of contexts it is made when it is asked for."""
+        """One id per row, or None; of contexts it is computed on access."""
         if self._arm_ids is None and isinstance(self.features, Layout):
             return self.features.row_ids()
         return self._arm_ids
 
     @property
     def dense(self) -> Features:
-        """The features as an array, for what works on nothing else.
+        """The features as an array.
 
-        Those of another layout are written out, every time that they are asked for: take `log[a:b].dense` of some
-        rounds at a time. More than `WRITTEN_OUT` bytes are refused.
+        Other layouts are written out on every access: use `log[a:b].dense` for blocks of rounds. More than
+        `WRITTEN_OUT` bytes are refused.
         """
         return self.features.written_out() if isinstance(self.features, Layout) else self.features
 
     def written_out(self) -> BanditLog:
-        """The same log with an array of features in the place of any other layout."""
+        """The same log with its features as an array."""
         if not isinstance(self.features, Layout):
             return self
         categories = self.categories if self.crossing is None else None
@@ -629,7 +374,7 @@ class BanditLog:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the features take."""
+        """Memory of the features in bytes."""
         return int(self.features.nbytes)
 
     @property
@@ -665,7 +410,7 @@ class BanditLog:
     ) -> BanditLog:
         """Select rounds: a slice of step one is a view, anything else gathers the rows that it needs.
 
-        `log[rounds, ...]` is the same: scikit-learn's cross-validation asks in this form.
+        `log[rounds, ...]` is the same: scikit-learn's cross-validation uses this form.
         """
         if isinstance(rounds, tuple) and len(rounds) == 2 and rounds[1] is ...:
             rounds = rounds[0]
@@ -686,12 +431,12 @@ class BanditLog:
             self.offsets[start : stop + 1] - first,
             self._chosen[start:stop],
             self.feature_names,
-            same_part(self.round_ids, slice(start, stop)),
-            same_part(self._arm_ids, slice(first, last)),
-            same_part(self.times, slice(start, stop)),
+            _some(self.round_ids, slice(start, stop)),
+            _some(self._arm_ids, slice(first, last)),
+            _some(self.times, slice(start, stop)),
             self.categories,
-            _sets(same_part(self.possible, slice(first, last)), self._chosen[start:stop]),
-            same_part(self.offer_probability, slice(first, last)),
+            _sets(_some(self.possible, slice(first, last)), self._chosen[start:stop]),
+            _some(self.offer_probability, slice(first, last)),
         )
 
     def _gather(self, rounds: Index) -> BanditLog:
@@ -703,36 +448,13 @@ class BanditLog:
             offsets,
             self._chosen[rounds],
             self.feature_names,
-            same_part(self.round_ids, rounds),
-            same_part(self._arm_ids, rows),
-            same_part(self.times, rounds),
+            _some(self.round_ids, rounds),
+            _some(self._arm_ids, rows),
+            _some(self.times, rounds),
             self.categories,
-            _sets(same_part(self.possible, rows), self._chosen[rounds]),
-            same_part(self.offer_probability, rows),
+            _sets(_some(self.possible, rows), self._chosen[rounds]),
+            _some(self.offer_probability, rows),
         )
-
-    def to_frame(self) -> Any:
-        """The log as a long table, one row per offered arm; `from_frame` makes the same log of it.
-
-        The table is of pandas where that is installed, else of pyarrow.
-        Columns are `round`, `chosen`, where the log has them `arm`, `time` and `position` (in a slate), and the
-        features: numbers as they are, categories as text. The table says what they mean, in `attrs` or in Arrow's
-        metadata; one of another library made of it does not, so pass `arm="arm"`, `order_by="time"` and
-        `slate="position"` there.
-        Rounds and features without names get some. Layouts that are not dense are written out, or refused where that
-        would take too much memory.
-
-        Examples
-        --------
-        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1], feature_names=["a", "b", "c"])
-        >>> list(log.to_frame().columns)
-        ['round', 'chosen', 'a', 'b', 'c']
-        >>> BanditLog.from_frame(log.to_frame()).chosen
-        array([0, 1])
-        """
-        from onlooker.logs.long_tables import frame_of
-
-        return frame_of(self)
 
     def __repr__(self) -> str:
         sizes = self.n_arms
@@ -747,7 +469,7 @@ class BanditLog:
 
 
 def as_log(log: object, needed_by: str = "this") -> BanditLog:
-    """Refuse what is not a log in memory, saying what needs one and how to make one."""
+    """Refuse what is not a log in memory; the message names what needs one and how to make one."""
     if not isinstance(log, BanditLog):
         # Logs in parts are defined above this module; these two they have in common.
         if hasattr(log, "run") and hasattr(log, "feature_names"):
@@ -761,7 +483,7 @@ def as_log(log: object, needed_by: str = "this") -> BanditLog:
 
 
 def as_narrow(log: object, needed_by: str) -> BanditLog:
-    """Refuse what is not a log in memory, and one of so many sparse features that the work would never end."""
+    """Refuse what is not a log in memory, and a log with too many sparse features to finish in any reasonable time."""
     found = as_log(log, needed_by)
     if isinstance(found.features, Layout):
         check_narrow(found.n_features, needed_by)
@@ -771,12 +493,29 @@ def as_narrow(log: object, needed_by: str) -> BanditLog:
 
 
 def check_narrow(n_features: int, needed_by: str) -> None:
-    """Refuse so many features of a log that is not an array that the work would never end."""
+    """Refuse a sparse or factored log with too many features to finish in any reasonable time."""
     if n_features > WIDEST:
         raise InputError(
             f"{needed_by} takes up to {WIDEST:,} features where most are 0, and the log has {n_features:,}: name "
             "some with features=[...], or fit a SuffixImitation, which takes them all"
         )
+
+
+def check_room(log: BanditLog | Parts, matrices: int) -> None:
+    """Refuse a log whose number of features would exceed the memory limit; see `check_work`.
+
+    Examples
+    --------
+    >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
+    """
+    if isinstance(log, BanditLog):
+        if isinstance(log.features, Layout) and log.n_features > MOST_WEIGHTS:
+            matrices = 0
+        check_work(log.n_features, matrices, held=max(log.nbytes, 8 * log.features.size))
+    elif hasattr(log, "memory_limit"):
+        if getattr(log, "is_sparse", False) and log.n_features > MOST_WEIGHTS:
+            matrices = 0
+        check_work(log.n_features, matrices, limit=log.memory_limit)
 
 
 def finite_log(
@@ -786,7 +525,7 @@ def finite_log(
     possible: Marks | None = None,
     offer_probability: Vector | None = None,
 ) -> BanditLog:
-    """Make a log of features that are known to be finite: looking for others takes a pass over all of them.
+    """Build a log from features that are known to be finite, which saves the pass over all of them.
 
     Examples
     --------
@@ -886,9 +625,14 @@ def _concat_partial(logs: Sequence[BanditLog]) -> tuple[Marks | None, Vector | N
     return marks, chances
 
 
+def _some(values: Any, rows: slice | Index) -> Any:
+    """Some values of a part that a log may not have."""
+    return None if values is None else values[rows]
+
+
 def _fill(log: BanditLog, *parts: object) -> None:
     """Set the slots, in the order of `_PARTS`; arrays become read-only views."""
-    # Logs that were pickled before there were the last two.
+    # Older pickles lack the last two.
     for name, value in zip(_PARTS, (*parts, *(None,) * (len(_PARTS) - len(parts))), strict=True):
         object.__setattr__(log, name, _read_only(value) if isinstance(value, np.ndarray) else value)
 

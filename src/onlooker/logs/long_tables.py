@@ -1,4 +1,4 @@
-"""A log back as a long table, which says itself how it is to be read."""
+"""A log as a long table whose metadata says how to read it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog
 
 _MEANING = b"onlooker.columns"
-"""Where the metadata of a table says what its columns mean."""
+"""The metadata key under which a table stores the meaning of its columns."""
 
 
 def frame_of(log: BanditLog) -> Any:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_whole, counted
-from onlooker.base.errors import InputError, MissingValuesWarning
+from onlooker.base.errors import InputError, MissingValuesWarning, warn
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.ragged import as_index, check_rounds
@@ -32,7 +31,7 @@ With one in the place of four, and a tenth of the values known, draws are so ali
 LENDERS = 100
 """Rows on either side, by what their other features predict, that may lend a value."""
 TRIED = 3
-"""Of these, so many are compared with the value that a row has, by how probable they make the pick."""
+"""Number of these that are compared with a row's own value, by how probable each makes the pick."""
 LEAST = 0.1
 """Predicted variance of rows that lend at least, as a share of the mean one."""
 PRIOR = 1e-4

@@ -125,7 +125,7 @@ def draw_offers(
             mask = _drawn_mask(np.broadcast_to(chances, (len(picks), len(ids))), picks, table @ theta, rng)
             log = _offered(mask, picks, table, ids, feature_names)
             with warnings.catch_warnings():
-                # What there is to say is said of the fits to what is drawn.
+                # Warnings come from the fits to the drawn offers.
                 warnings.simplefilter("ignore")
                 theta = fit(log)
         found.append(log)

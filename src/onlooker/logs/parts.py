@@ -21,7 +21,7 @@ class Task(Protocol[Result_co]):
 
 
 class Described(Protocol):
-    """What is known of a log wherever its rounds are."""
+    """What is known of a log wherever its rounds are stored."""
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -46,10 +46,10 @@ class Parts(Described, Protocol):
 
 @dataclass(frozen=True)
 class TakePart:
-    """Give the part itself."""
+    """A task that returns the part itself."""
 
     def __call__(self, part: BanditLog, first: int) -> BanditLog:  # noqa: ARG002  the protocol's shape
-        """Give it."""
+        """Return the part."""
         return part
 
 

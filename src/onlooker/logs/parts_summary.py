@@ -8,9 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from onlooker.base.errors import InputError
-from onlooker.base.memory_limit import check_work
 from onlooker.base.types import Features, Ids, Index, Vector
-from onlooker.logs.layouts import MOST_WEIGHTS, Layout
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import Marks, marks_of
 from onlooker.logs.parts import Parts
@@ -44,7 +43,7 @@ class EvenSample:
         self._chosen: list[Index] = []
         self._marks: list[Marks] = []
         self._chances: list[Vector] = []
-        """What is known of the rows only in part."""
+        """Marks and offer probabilities of the rows."""
         self._in_part = [False, False]
         """Whether picks are known to sets, and offers are a sample."""
         self._n_rows = 0
@@ -132,7 +131,7 @@ class EvenSample:
 
 
 SAMPLE_BYTES = 1 << 27
-"""Memory that the features of a sample may take unless said otherwise."""
+"""Memory that the features of a sample may take by default."""
 
 
 @runtime_checkable
@@ -142,32 +141,6 @@ class Limited(Protocol):
     @property
     def sample_bytes(self) -> int:
         """Memory that the features of a sample may take."""
-
-
-@runtime_checkable
-class Bounded(Protocol):
-    """Parts that are worked on under a limit."""
-
-    @property
-    def memory_limit(self) -> int | None:
-        """Peak memory in bytes that working on them may take, or None."""
-
-
-def check_room(log: BanditLog | Parts, matrices: int) -> None:
-    """Refuse a log of so many features that the work on it would break the limit; see `check_work`.
-
-    Examples
-    --------
-    >>> check_room(BanditLog.from_dense(np.zeros((3, 2, 1)), chosen=[0, 1, 0]), matrices=20)
-    """
-    if isinstance(log, BanditLog):
-        if isinstance(log.features, Layout) and log.n_features > MOST_WEIGHTS:
-            matrices = 0
-        check_work(log.n_features, matrices, held=max(log.nbytes, 8 * log.features.size))
-    elif isinstance(log, Bounded):
-        if getattr(log, "is_sparse", False) and log.n_features > MOST_WEIGHTS:
-            matrices = 0
-        check_work(log.n_features, matrices, limit=log.memory_limit)
 
 
 @runtime_checkable
@@ -232,7 +205,7 @@ class TakeIds:
     """Round ids of a part, and how many arms its rounds offer."""
 
     def __call__(self, part: BanditLog, first: int) -> tuple[Ids | None, Index]:  # noqa: ARG002  the protocol's shape
-        """Give them."""
+        """Return both."""
         return part.round_ids, part.n_arms
 
 
@@ -241,7 +214,7 @@ class CountRounds:
     """Count the rounds of a part."""
 
     def __call__(self, part: BanditLog, first: int) -> Counts:  # noqa: ARG002  the protocol's shape
-        """Count them."""
+        """Count the rounds."""
         return Counts.of(part)
 
 
@@ -270,12 +243,12 @@ def _largest(rows: Features | Layout) -> Vector:
 
 @dataclass(frozen=True)
 class SurveyPart:
-    """PartsSummary a part, and take every `stride`-th round of the log."""
+    """Summarise a part, and take every `stride`-th round of the log."""
 
     stride: int = 1
 
     def __call__(self, part: BanditLog, first: int) -> PartSurvey:
-        """PartsSummary the part that begins at round `first`."""
+        """Summarise the part that begins at round `first`."""
         skipped = -first % self.stride
         taken = part if self.stride == 1 else part[skipped :: self.stride]
         return PartSurvey(
@@ -310,14 +283,14 @@ class PartsSummary:
         return int(self.firsts[-1])
 
     def after(self, parts: Parts, start: int) -> Counts:
-        """How much the rounds from `start` on hold; only the part that `start` cuts is looked at again."""
+        """How much the rounds from `start` on hold; only the part that `start` cuts is read again."""
         place = int(np.searchsorted(self.firsts, start))
         whole = self.counts[place:]
         cut = () if self.firsts[place] == start else parts.run(CountRounds(), start, int(self.firsts[place]))
         return sum([*cut, *whole], start=Counts(n_rounds=0, n_choices=0, log_arms=0.0))
 
     def behind_slate(self, parts: Parts, start: int) -> int:
-        """The same round, or the one behind the slate that `start` would cut; only its part is looked at again."""
+        """The same round, or the one behind the slate that `start` would cut; only its part is read again."""
         place = int(np.searchsorted(self.firsts, start))
         if self.firsts[place] == start or not self.counts[place - 1].slated:
             return start
@@ -331,7 +304,7 @@ class PartsSummary:
 
 
 def summarise_parts(parts: Parts, n_bytes: int = SAMPLE_BYTES, stride: int = 1) -> PartsSummary:
-    """Go over all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
+    """Scan all parts once; the sample's features take at most `n_bytes`, or as much as the parts themselves say.
 
     A `stride` of more than 1, a power of 2, spares sending rounds that the sample would drop again.
     """

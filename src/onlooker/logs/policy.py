@@ -19,15 +19,15 @@ from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.arm_ids import key_of
 from onlooker.logs.categories import Categories, Encoding, as_categories, products_of
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.encoding import feature_rows
-from onlooker.logs.factored import Crossing
-from onlooker.logs.frames import arrow_table, opened
+from onlooker.logs.frames import arrow_table, is_table, opened
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.ragged import as_names
-from onlooker.logs.what_if import Offers, is_table, offers_in
+from onlooker.logs.what_if import Offers, offers_in
 
 _BEYOND = "has a score too large for double precision: put the features, or theta, on a smaller scale"
 
@@ -317,7 +317,7 @@ class LinearPolicy(Scoring):
 
     @property
     def arms(self) -> tuple[Any, ...] | None:
-        """Ids of the arms, where each has weights of its own: `theta.reshape(len(arms), -1)` has an arm a row."""
+        """Ids of the arms, where each has weights of its own: `theta.reshape(len(arms), -1)` has one row per arm."""
         return None if self.crossing is None else self.crossing.arms
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -445,7 +445,7 @@ def _list_of(values: Any, name: str, kinds: tuple[type, ...], wanted: str) -> li
     if not isinstance(values, list):
         raise InputError(f"{name!r} must be a list of {wanted}")
     for place, value in enumerate(values):
-        # By its own type: true is no number here.
+        # By its own type: true is not a number here.
         if type(value) not in kinds:
             raise InputError(f"{name}[{place}] is {one_line(repr(value), 40)}: {name!r} must be a list of {wanted}")
     return values

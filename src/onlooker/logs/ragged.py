@@ -95,7 +95,7 @@ def as_index(values: ArrayLike, name: str) -> Index:
         raise InputError(f"{name} has shape {array.shape}: pass one dimension")
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"{name} has dtype {array.dtype}: pass whole numbers")
-    # A copy: the kernels trust these, so nobody else may hold them.
+    # A copy: the kernels trust these, so nothing else may refer to them.
     return np.array(array, dtype=np.int64)
 
 
@@ -120,7 +120,7 @@ def check_encodable(texts: Iterable[str], name: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InputError(f"{name} has {text[:60]!a}, which is no proper text: rename it") from error
+            raise InputError(f"{name} has {text[:60]!a}, which is not valid Unicode text: rename it") from error
 
 
 def as_ids(ids: ArrayLike | None, size: int, name: str) -> Ids | None:

@@ -8,36 +8,20 @@ from typing import Any, cast
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once, check_plain
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Features, Ids, Index
 from onlooker.logs.categories import Categories, Encoding, level_name, products_of
-from onlooker.logs.columns import (
-    CONSTANT,
-    ROW_NUMBER,
-    Columns,
-    check_columns,
-    check_once,
-    check_plain,
-    feature_columns,
-    settle,
-)
-from onlooker.logs.encoding import (
-    check_complete,
-    check_gaps,
-    feature_rows,
-    is_text,
-    level_counts,
-    place,
-    some,
-    tell_unseen,
-)
+from onlooker.logs.columns import CONSTANT, ROW_NUMBER, Columns, feature_columns, settle
+from onlooker.logs.encoding import check_complete, check_gaps, feature_rows, is_text, level_counts, place, warn_unseen
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.frames import in_arrow, opened
 from onlooker.logs.log import BanditLog
 from onlooker.logs.offered_ids import Arms, Places, check_unique, distinct, offers_of, places_of, plain_ids
-from onlooker.logs.timestamps import Counts, as_times, tell_rounds
+from onlooker.logs.timestamps import Counts, as_times, warn_rounds
 from onlooker.logs.users import joined_by
 
 _ID_NAMES = ("id", "item", "item_id", "arm", "arm_id")
@@ -66,7 +50,7 @@ def resolved(names: Sequence[str], columns: Columns) -> Columns:
     named = columns.arm or (columns.chosen if columns.chosen != "chosen" else None)
     pick = named or next((name for name in ("arm", "chosen") if name in names), None)
     if pick is None:
-        raise InputError(f"the table has no column 'arm': it has {some(names)}; name the picked arm as `arm`")
+        raise InputError(f"the table has no column 'arm': it has {some_of(names)}; name the picked arm as `arm`")
     numbered = columns.round if columns.round in names or columns.round != "round" else ""
     found = replace(columns, context=tuple(context), arm=pick, chosen="", round=numbered)
     _check(names, found)
@@ -149,8 +133,8 @@ def category_columns(schema: Any, columns: Columns) -> list[str]:
 def context_encoding(levels: Mapping[str, Mapping[str, int]], columns: Columns) -> Encoding:
     """How the context columns become features, given the levels of those that are categories.
 
-    Where every arm has its own weights, a column of ones is added to categories: without one nothing would tell arms
-    apart at the reference levels.
+    Where every arm has its own weights, a column of ones is added to categories: without one nothing would
+    distinguish arms at the reference levels.
     """
     if not columns.context:
         return Encoding((), {})
@@ -158,7 +142,7 @@ def context_encoding(levels: Mapping[str, Mapping[str, int]], columns: Columns) 
     if crossing is not None:
         known = Encoding(crossing.context, _known(columns, crossing.context), tuple(columns.cross))
         new = {(name, level): n for name in known.categories for level, n in levels[name].items()}
-        tell_unseen({at: n for at, n in new.items() if at[1] not in known.categories[at[0]]}, known)
+        warn_unseen({at: n for at, n in new.items() if at[1] not in known.categories[at[0]]}, known)
         return known
     found = settle(columns.context, levels, columns)
     if columns.items is not None or not found.categories or CONSTANT in columns.context:
@@ -302,7 +286,7 @@ def log_of_rounds(
     contexts: Features = np.zeros((len(table), 0))
     if encoding.feature_names:
         check_memory(8 * len(table) * len(encoding.feature_names))
-        contexts = feature_rows(with_ones(table, encoding), encoding, first_row=first_row, tell=False)
+        contexts = feature_rows(with_ones(table, encoding), encoding, first_row=first_row, whole=False)
     offsets = places.offsets
     if offsets is None:
         offsets = np.arange(len(table) + 1, dtype=np.int64) * len(items.arms)
@@ -357,7 +341,7 @@ def rounds_of_table(table: Any, columns: Columns) -> Rounds:
 
 
 def _check_rounds(table: Any, columns: Columns) -> None:
-    """Refuse ids of rounds that come twice: then a row is no round. Warn of numbers that are out of order."""
+    """Refuse repeated ids of rounds: then a row is not a round. Warn of numbers that are out of order."""
     import pyarrow.compute as pc
 
     keys = [columns.by, columns.round] if columns.by else [columns.round]
@@ -367,7 +351,7 @@ def _check_rounds(table: Any, columns: Columns) -> None:
         seen = Counts()
         seen.see(table[columns.round].combine_chunks())
         if seen.found and columns.order_by is None and columns.by is None:
-            tell_rounds(columns.round)
+            warn_rounds(columns.round)
         return
     again = tally[columns.round][most]
     row = pc.index(table[columns.round], value=again).as_py()

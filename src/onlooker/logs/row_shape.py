@@ -1,4 +1,4 @@
-"""Tables with a row a round whose columns or lists describe the arms: which shape they have, and their long rows.
+"""Tables with one row per round whose columns or lists describe the arms: which shape they have, and their long rows.
 
 Every shape becomes a long table, one row per offered arm, a part of the table at a time. All that is known of long
 tables (categories, times, learners, scans) then holds for them too. Errors name rows of the table as it is written.
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import ColumnsLeftOutWarning, InputError
+from onlooker.base.checks import check_columns, check_once, check_plain
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, warn
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Index
-from onlooker.base.warn import warn
-from onlooker.logs.columns import Columns, check_columns, check_once, check_plain, is_outcome, understood
-from onlooker.logs.encoding import check_complete, is_text, place, some
-from onlooker.logs.timestamps import Falls, as_times, may_be_time, tell_falls
+from onlooker.logs.columns import Columns, is_outcome, understood
+from onlooker.logs.encoding import check_complete, is_text, place
+from onlooker.logs.timestamps import Falls, as_times, may_be_time, warn_falls
 
 ARM = "arm"
 """What the long table calls the arms' ids where the caller does not."""
@@ -45,7 +46,7 @@ class Layer:
 
 
 class RowShape(ABC):
-    """How a table with a row a round becomes a long table."""
+    """How a table with one row per round becomes a long table."""
 
     name: str
     """What it is called, such as "wide"."""
@@ -54,7 +55,7 @@ class RowShape(ABC):
     features: list[str]
     """Columns of the long table that describe arms."""
     most_arms: int
-    """About how many arms a row has, so that batches are of the size that is asked for."""
+    """About how many arms a row has, so that batches have the requested size."""
     has_arms: bool
     """Whether the arms have ids."""
 
@@ -75,7 +76,7 @@ class RowShape(ABC):
     @property
     @abstractmethod
     def assumed(self) -> str:
-        """What was assumed about it, in words."""
+        """The assumptions, as reported to users."""
 
     @abstractmethod
     def see_picks(self, table: Any) -> None:
@@ -92,13 +93,13 @@ class RowShape(ABC):
         if twice is not None:
             raise InputError(f"both a round and its arms have {twice!r}: rename one of them")
 
-    def tell_left_out(self) -> None:
-        """Say which columns are the same for all arms of a round, so that no pick depends on them alone."""
+    def warn_left_out(self) -> None:
+        """Warn of columns that are the same for all arms of a round, so that no pick depends on them alone."""
         named = [name for name in self.left_out if not is_outcome(name)]
         if named:
             message = (
-                f"the same for all arms of a round, so not taken for features: {some(named)}; `cross` multiplies them "
-                "with features of the arms"
+                f"the same for all arms of a round, so not taken for features: {some_of(named)}; `cross` multiplies "
+                "them with features of the arms"
             )
             warn(message, ColumnsLeftOutWarning)
 
@@ -169,7 +170,7 @@ class RowShape(ABC):
         if columns.order_by is not None:
             as_times(arrow_values(table[columns.order_by]), columns.order_by, first_row)
 
-    def tell_times(self, table: Any) -> None:
+    def warn_times(self, table: Any) -> None:
         """Warn of columns that look like times, fall from row to row and are not used."""
         if self.given.order_by is not None:
             return
@@ -180,7 +181,7 @@ class RowShape(ABC):
             seen.see(table[name].combine_chunks())
             if seen.found:
                 fallen.append(name)
-        tell_falls(fallen)
+        warn_falls(fallen)
 
 
 def _check_finite(values: Any, name: str, rows: Index) -> None:

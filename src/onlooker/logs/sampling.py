@@ -91,7 +91,7 @@ def _by_weight(log: BanditLog, size: int, weights: ArrayLike, rng: np.random.Gen
 
 
 def _by_arm(log: BanditLog, rates: Vector, rng: np.random.Generator) -> tuple[Index, Vector]:
-    """Rows of a catalogue that every round offers: a Poisson number of draws with replacement, so none is looked at."""
+    """Rows of a catalogue that every round offers: a Poisson number of draws with replacement."""
     ends = np.cumsum(rates)
     many = rng.poisson(ends[-1], log.n_rounds)
     draws = np.searchsorted(ends, rng.random(int(many.sum())) * ends[-1], side="right")

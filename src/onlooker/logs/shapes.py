@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from onlooker.base.checks import check_plain
 from onlooker.logs.candidates import LIKELY, find_candidates
-from onlooker.logs.columns import Columns, check_plain
+from onlooker.logs.columns import Columns
 from onlooker.logs.row_shape import RowShape
 from onlooker.logs.wide import distinct_picks, find_wide
 
@@ -98,6 +99,6 @@ def long_table(table: Any, columns: Columns) -> tuple[Any, Columns]:
     if shape is None:
         return table, columns
     flat = flattened(table)
-    shape.tell_left_out()
-    shape.tell_times(flat)
+    shape.warn_left_out()
+    shape.warn_times(flat)
     return shape.long(flat), shape.columns

@@ -21,7 +21,7 @@ from onlooker.logs.encoding import is_number, place
 from onlooker.logs.grouping import Grouping, odd_pick
 
 ASSUMED = "positions in rising order, each a choice among the arms not yet picked (Plackett-Luce)"
-"""What is assumed about slates, in words."""
+"""The assumption about slates, as reported to users."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class _Rows:
     """Number in the file."""
 
     def where(self, at: int) -> str:
-        """Round and place of a row, in words."""
+        """Describe the round and the position of a row."""
         return f"round {self.ids.tolist()[self.round[at]]!r}, {place(int(self.row[at]))}"
 
 

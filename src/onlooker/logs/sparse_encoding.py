@@ -20,12 +20,11 @@ from onlooker.logs.layouts import SparseRows, stays_sparse
 
 
 def encoded_rows(
-    table: Any, encoding: Encoding, *, first_row: int = 0, tell: bool = True, free: bool = True
+    table: Any, encoding: Encoding, *, first_row: int = 0, whole: bool = True, free: bool = True
 ) -> Features | SparseRows:
     """One row of features per row of an Arrow table, as `feature_rows` has them: an array, unless `stays_sparse`.
 
-    Of a part of a file, which is not to `tell` of unseen levels, the number of rows does not count: all parts are
-    alike.
+    Of a part of a file (`whole` is false) the number of rows does not count: all parts are alike.
 
     Examples
     --------
@@ -35,9 +34,9 @@ def encoded_rows(
     >>> rows.shape, rows.matrix.indices
     ((3, 999), array([  6, 998], dtype=int32))
     """
-    n_bytes = sparse_row_bytes(encoding, len(table) if tell else 1)
+    n_bytes = sparse_row_bytes(encoding, len(table) if whole else 1)
     if n_bytes is None:
-        return feature_rows(table, encoding, first_row=first_row, tell=tell, free=free)
+        return feature_rows(table, encoding, first_row=first_row, whole=whole, free=free)
     # Beside what they are put together from.
     check_memory(3 * n_bytes * len(table))
     found: list[SparseRows] = []
@@ -48,7 +47,7 @@ def encoded_rows(
         found.append(filler.joined(cells))
         return sum((one.unseen for one in cells), start=Counter())
 
-    fill_checked(table, encoding, fill, first_row=first_row, tell=tell, free=free)
+    fill_checked(table, encoding, fill, first_row=first_row, whole=whole, free=free)
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""Times of rounds and their numbers: what they stand for, and whether they are in order."""
+"""Times and numbers of rounds: parsed, and checked for their order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning
-from onlooker.base.warn import warn
+from onlooker.base.errors import InputError, RoundsOutOfOrderWarning, TimesOutOfOrderWarning, warn
 from onlooker.logs.encoding import is_text, place
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -21,7 +20,7 @@ _NAMES = frozenset({"ts", "timestamp", "datetime", "epoch", "unixtime", "unix_ti
 _POINTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})(?:[ T,]+(\d{1,2})(:\d\d.*))?", re.ASCII)
 """A date as it is written from Lisbon to Moscow, and a time of day."""
 _MANY = 10
-"""Rounds from which on numbers without large gaps are no chance."""
+"""Rounds from which on consecutive numbers are not a coincidence."""
 _WHOLE = "^([0-9]{1,18}|-[0-9]{1,17})$"
 """Whole numbers that fit into 64 bits."""
 _YEAR_ONE = -62_135_596_800_000_000
@@ -29,7 +28,7 @@ _YEAR_ONE = -62_135_596_800_000_000
 
 
 def moment(text: str) -> datetime:
-    """What a time of ISO 8601 stands for, or one with points, which begins with the day; one without a zone is UTC.
+    """Parse a time of ISO 8601, or one with points, which begins with the day; one without a zone is UTC.
 
     Examples
     --------
@@ -77,7 +76,7 @@ def as_times(values: NDArray[Any], name: str, first_row: int = 0, where: Callabl
 
 
 def microseconds(texts: Any) -> Any:
-    """Microseconds since 1970 that an Arrow array of text stands for, null where one is no time.
+    """Microseconds since 1970 for each entry of an Arrow array of text, null where an entry is not a time.
 
     Arrow reads nearly all times, if every one of them has a zone or none does; `moment` reads the others.
 
@@ -116,7 +115,7 @@ def check_one_kind(times: NDArray[Any], before: NDArray[Any], name: str) -> None
 
 
 class Falls:
-    """Whether a column of times falls, looked at part by part; one that holds no times never does.
+    """Whether a column of times decreases, examined part by part; one that holds no times never does.
 
     Examples
     --------
@@ -133,7 +132,7 @@ class Falls:
         self._watching = True
 
     def see(self, column: Any) -> None:
-        """Look at the next times, an Arrow array."""
+        """Update with the next times, an Arrow array."""
         times = _times(column) if self._watching and not self.found else np.zeros(0, dtype=np.int64)
         if times is None:
             self._watching = self.found = False
@@ -143,14 +142,14 @@ class Falls:
 
 
 def counts(width: int, rounds: int) -> bool:
-    """Whether ids of so many rounds number them, by how far the largest is from the smallest."""
+    """Whether ids are consecutive numbers of the rounds, by the range of the ids and the number of rounds."""
     return rounds >= _MANY and width < 2 * rounds
 
 
 class Counts:
-    """Whether rounds are numbered one after the other and yet out of order, looked at part by part.
+    """Whether rounds are numbered one after the other and yet out of order, examined part by part.
 
-    Ids that are scattered widely, or are no whole numbers, count nothing. With `text` they are written as text.
+    Ids that are scattered widely, or are not whole numbers, are ignored. With `text` they are written as text.
 
     Examples
     --------
@@ -178,7 +177,7 @@ class Counts:
         return counts(self._ends[1] - self._ends[0], self._rounds)
 
     def see(self, column: Any) -> None:
-        """Look at the ids of the next rows, an Arrow array; the rows of a round are next to each other."""
+        """Update with the ids of the next rows, an Arrow array; the rows of a round are next to each other."""
         import pyarrow as pa
 
         known = column.drop_null()
@@ -200,7 +199,7 @@ class Counts:
         self._last = int(ids[-1])
 
 
-def tell_rounds(name: str) -> None:
+def warn_rounds(name: str) -> None:
     """Warn of rounds whose numbers are out of order."""
     message = (
         f"{name!r} numbers the rounds and is not in order: rounds are taken as they stand unless named as `order_by`"
@@ -217,15 +216,15 @@ def may_be_time(name: str, type: Any) -> bool:
     return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or is_text(type))
 
 
-def tell_falls(names: Sequence[str]) -> None:
-    """Warn of times that nobody asked to sort by, and that are out of order."""
+def warn_falls(names: Sequence[str]) -> None:
+    """Warn of times that are out of order and were not given as `order_by`."""
     for name in names:
         message = f"{name!r} looks like a time and is not in order: name it as `order_by`"
         warn(message, TimesOutOfOrderWarning)
 
 
 def _times(column: Any) -> NDArray[Any] | None:
-    """Microseconds since 1970, or the numbers that there are, without the gaps; None where a text is no time."""
+    """Microseconds since 1970, or the numbers that there are, without the gaps; None where a text is not a time."""
     import pyarrow as pa
 
     known = column.drop_null()
@@ -235,7 +234,7 @@ def _times(column: Any) -> NDArray[Any] | None:
         moments = known.cast(pa.timestamp("us", getattr(known.type, "tz", None)), safe=False)
         return np.asarray(moments.cast(pa.int64()))
     texts = known.cast(pa.large_string())
-    # Most text is no time, which its first value tells.
+    # Most text is not times: the first value is enough to see that.
     if len(texts) and (_whole(texts[:1]) or microseconds(texts[:1]).null_count):
         return None
     times = microseconds(texts)

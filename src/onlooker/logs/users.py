@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.checks import check_columns, check_once
 from onlooker.base.errors import InputError
-from onlooker.logs.columns import ROW_NUMBER, Columns, check_columns, check_once
-from onlooker.logs.encoding import is_text, place, some
+from onlooker.base.text import some_of
+from onlooker.logs.columns import ROW_NUMBER, Columns
+from onlooker.logs.encoding import is_text, place
 from onlooker.logs.offered_ids import Arms, check_unique, plain_ids
 
 ID_NAMES = ("user", "user_id", "userid", "uid", "id")
-"""What the ids of users may be called where nobody says it."""
+"""Names that the column of user ids may have where none is given."""
 
 
 def joined_by(table: Any, names: Sequence[str], columns: Columns) -> tuple[Users, Columns]:
@@ -53,11 +55,13 @@ class Users:
     def of(cls, table: Any, names: Sequence[str], columns: Columns) -> Users:
         """The users of a log with these columns."""
         if not len(table):
-            raise InputError("the users: there are none, so no round has a user")
+            raise InputError("the users: the table is empty, so no round has a user")
         own = own_id(table.column_names, columns.user)
         key = columns.user or next((name for name in (own, *ID_NAMES) if name in names), None)
         if key is None:
-            raise InputError(f"no column has the ids of users: it has {some(names)}; name the one that has as `user`")
+            raise InputError(
+                f"no column has the ids of users: it has {some_of(names)}; name the one that has as `user`"
+            )
         check_columns(names, {"user": key})
         try:
             check_once(table.column_names)

@@ -9,28 +9,17 @@ import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import arrow_values
+from onlooker.base.text import some_of
 from onlooker.base.types import Features, Index, Vector
 from onlooker.logs import ragged
 from onlooker.logs.categories import Encoded, Encoding, products_of
 from onlooker.logs.columns import CONSTANT
-from onlooker.logs.encoding import check_complete, feature_rows, some
-from onlooker.logs.factored import Crossing
+from onlooker.logs.crossing import Crossing
+from onlooker.logs.encoding import check_complete, feature_rows
 from onlooker.logs.frames import in_arrow, opened
 
 ROUND = "round"
 """Column that says which rows are offered together."""
-
-
-def is_table(given: object) -> bool:
-    """Whether something is a table of pandas, polars or pyarrow, or of another library that gives Arrow's.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> is_table(pa.table({"price": [1.0]})), is_table([[1.0]])
-    (True, False)
-    """
-    return hasattr(given, "__arrow_c_stream__") or hasattr(given, "columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,4 +90,6 @@ def _of_contexts(table: Any, names: list[str], policy: Encoded, crossing: Crossi
 def _check_there(encoding: Encoding, names: list[str]) -> None:
     absent = [name for name in encoding.columns if name not in names]
     if absent:
-        raise InputError(f"the table lacks {some(absent)}, which the policy was learned from: it has {some(names)}")
+        raise InputError(
+            f"the table lacks {some_of(absent)}, which the policy was learned from: it has {some_of(names)}"
+        )

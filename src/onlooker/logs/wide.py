@@ -1,4 +1,4 @@
-"""Wide tables: a row a round, the features of every arm in columns of their own, such as `arm1_price`."""
+"""Wide tables: one row per round, each arm's features in separate columns, such as `arm1_price`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.errors import InputError
+from onlooker.base.text import some_of
 from onlooker.logs.columns import Columns, is_outcome
-from onlooker.logs.encoding import is_number, is_text, place, some
+from onlooker.logs.encoding import is_number, is_text, place
 from onlooker.logs.row_shape import Layer, RowShape, as_ids, key_text, one_pick
 
 _WORD = "arm|alternative|alt|option|action|item|candidate|choice|product|offer|slot"
@@ -59,7 +60,7 @@ def find_wide(names: Sequence[str], columns: Columns, picks: Sequence[str] | Non
     if columns.wide is not None:
         found = _by_pattern(free, columns.wide)
         if found is None:
-            raise InputError(f"no column is called like {columns.wide!r}: the table has {some(names)}")
+            raise InputError(f"no column is called like {columns.wide!r}: the table has {some_of(names)}")
     else:
         found = numbered(free) or _called(free, picks or ())
     if found is None or (len(found.grid) < 2 and columns.wide is None):
@@ -176,7 +177,9 @@ class Wide(RowShape):
             if absent is not None:
                 raise InputError(f"arm {arm!r} has no column for {absent!r}: add one, or name the features")
         if self._flag is None and columns.chosen not in names:
-            raise InputError(f"the table has no column {columns.chosen!r}: it has {some(names)}; name it as `chosen`")
+            raise InputError(
+                f"the table has no column {columns.chosen!r}: it has {some_of(names)}; name it as `chosen`"
+            )
         used = [*self.features, *filter(None, special)]
         self.needed = [cells[one] for cells in self.grid.values() for one in used]
         if self._flag is None:
@@ -186,10 +189,10 @@ class Wide(RowShape):
 
     @property
     def assumed(self) -> str:
-        """What was assumed about it, in words."""
+        """The assumptions, as reported to users."""
         from_zero = ", picks count from 0" if self._from_zero else ""
         offered = f", offered where {self._offered!r} is 1" if self._offered is not None else ""
-        return f"wide: a row is a round, arms {some(self.arms)}{from_zero}{offered}"
+        return f"wide: a row is a round, arms {some_of(self.arms)}{from_zero}{offered}"
 
     def knows(self, picks: Sequence[str]) -> bool:
         """Whether all picks are arms, by their names or counted from 0."""
@@ -277,9 +280,9 @@ class Wide(RowShape):
         unknown = np.flatnonzero(places < 0)
         if len(unknown):
             row = int(unknown[0])
-            names = some([str(k) for k in range(len(self.arms))] if self._from_zero else self.arms)
+            names = some_of([str(k) for k in range(len(self.arms))] if self._from_zero else self.arms)
             raise InputError(
-                f"column {chosen!r}, {place(first_row + row)} is {texts[codes[row]][:40]!r}, which is no arm: "
+                f"column {chosen!r}, {place(first_row + row)} is {texts[codes[row]][:40]!r}, which is not an arm: "
                 f"the arms are {names}"
             )
         return np.asarray(places)
@@ -306,7 +309,7 @@ class Wide(RowShape):
         return pa.concat_arrays([one.cast(kind) for one in plain])
 
     def _unlike(self, table: Any, feature: str, first_row: int) -> InputError:
-        """What to say of a feature that is numbers for some arms and text for others: the first text is to blame."""
+        """The error for a feature that is numbers for some arms and text for others; it names the first text."""
         for cells in self.grid.values():
             column = table[cells[feature]]
             if not is_text(column.type):

@@ -14,15 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, counted
-from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, PicksDrawnWarning
+from onlooker.base.errors import (
+    FittedRoundsWarning,
+    InputError,
+    NotFittedError,
+    OnlookerWarning,
+    PicksDrawnWarning,
+    warn,
+)
 from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.numerics import normal_reach
 from onlooker.base.text import text_table
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.base.warn import warn
 from onlooker.imitation.score_models import LINEAR, Band, Basis
 from onlooker.imitation.scores.choice import basis_of
-from onlooker.logs.factored import Crossing
+from onlooker.logs.crossing import Crossing
 from onlooker.logs.layouts import columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
@@ -179,7 +185,7 @@ class Observer(Pictured, InHtml):
         self, log: BanditLog, fit: Callable[[Self, BanditLog], Self], kind: Callable[[Self], object]
     ) -> Self:
         """Fit to picks that are drawn where only a set is known, and combine what agrees in kind by Rubin's rules."""
-        from onlooker.logs.drawn import with_picks
+        from onlooker.logs.partial import with_picks
         from onlooker.observers.completion import completed_picks, most_common, rubin
 
         parameters, lost = self.get_params(deep=False), self._lost
@@ -280,7 +286,7 @@ class Observer(Pictured, InHtml):
         """The same of the log that was fitted, each draw with its picks; None for other logs."""
         if self._drawn is None or log.n_rounds != len(self._drawn[0][1]) or self._place_of(log) != 0:
             return None
-        from onlooker.logs.drawn import with_picks
+        from onlooker.logs.partial import with_picks
 
         return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 

@@ -47,9 +47,8 @@ from onlooker.imitation.zero_one import fewest_misses
 from onlooker.logs import ragged
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.layouts import MOST_WEIGHTS, Layout
-from onlooker.logs.log import BanditLog, as_log, feature_labels
+from onlooker.logs.log import BanditLog, as_log, check_room, feature_labels
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import check_room
 from onlooker.logs.policy import LinearPolicy, feature_place
 from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
 from onlooker.observers.suffix import as_burn_in, suffix_objective, suffix_start

@@ -32,10 +32,9 @@ from onlooker.imitation.fit_warnings import about_collinearity
 from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories, Encoding
-from onlooker.logs.factored import Crossing
-from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, feature_labels
+from onlooker.logs.crossing import Crossing
+from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, check_room, feature_labels
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import check_room
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer, coefficients, in_basis
 from onlooker.observers.tracking.contest import Contest

@@ -19,7 +19,7 @@ from onlooker.logs.policy import Policy
 from onlooker.observers import SuffixImitation
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, HeatChart
-from onlooker.report.plots.effects import effect_chart
+from onlooker.report.plots.results import effect_chart
 
 DRAWN = 6
 """Curves that are drawn: of the features that matter most."""
@@ -105,10 +105,8 @@ def _size(effect: Effect, log: BanditLog) -> float:
     return float(np.sqrt((np.add.reduceat(squares, part.offsets[:-1]) / part.n_arms).mean()))
 
 
-def curves_sections(found: CurvedFit | None) -> tuple[Section, ...]:
+def curves_sections(found: CurvedFit) -> tuple[Section, ...]:
     """What a score that is not linear gains, and how it looks."""
-    if found is None:
-        return ()
     comparison = Table(
         (
             Column("score"),

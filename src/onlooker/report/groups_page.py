@@ -26,7 +26,7 @@ FEATURES = 12
 """Features in the chart and the table: those whose weights stand out most."""
 
 FIRST = {"changed": 0, "moving": 1}
-"""Order of the learners in the table: those to look at come first."""
+"""Order of the learners in the table: those that need attention come first."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

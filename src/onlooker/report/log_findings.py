@@ -1,4 +1,4 @@
-"""Everything that a report says of one log, found in one go."""
+"""The analysis behind a report on one log."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from onlooker.observers.base import about_shrinkage
 from onlooker.report.curves import CurvedFit, curved_fit
 
 SAMPLED_VALUES = 1 << 22
-"""Features of the rounds in which typical differences are looked for: 32 MB, which tell them to some hundredths."""
+"""Feature values from which typical differences are estimated: 32 MB, for an accuracy of some hundredths."""
 STRETCHES, LEAST_STRETCH = 20, 50
-"""Agreement is given for so many parts of the log at most, of so many rounds with a choice at least."""
+"""Most parts of the log for which agreement is given, and fewest rounds with a choice in each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class LogAnalysis:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What to know before relying on it, each sentence once."""
+        """Caveats, each sentence once."""
         said = [*self.diagnosis.notes, *self.summary.warnings]
         changed, burn_in = self.diagnosis.changed, self.summary.burn_in
         if changed is not None and burn_in < changed.round:
@@ -132,8 +132,10 @@ def analyse(
             # Its candidates were fitted a moment ago.
             burn_in = 0 if curve is None else curve.start
         observer = SuffixImitation(burn_in=burn_in, l2=l2).fit(rounds)
-        with watch("fitting curves") if score not in (LINEAR, "linear") else nullcontext():
-            curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
+        curved = None
+        if score not in (LINEAR, "linear"):
+            with watch("fitting curves"):
+                curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
         with watch("diagnosing"):
             diagnosis = diagnose(rounds)
         with watch("tracking") as progress:
@@ -154,7 +156,7 @@ def analyse(
 def typical_differences(log: BanditLog) -> Vector:
     """Standard deviation of each feature between the arms of a round, in an even sample of the rounds, shape (d,).
 
-    Ones where there are so many features that not even a few rounds of them can be written out.
+    Ones if there are too many features to write out even a few rounds.
 
     Examples
     --------

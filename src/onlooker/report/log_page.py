@@ -75,7 +75,7 @@ class Source:
     assumed: tuple[str, ...] = ()
     """What was assumed about them, a line each."""
     warnings: tuple[str, ...] = ()
-    """What was said while they were read."""
+    """Warnings while they were read."""
     command: str = ""
     """The command that made the report, as it was typed."""
     saving: str = (

@@ -33,7 +33,8 @@ LONG = 15
 
 def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
     """Everything about one learner, in reading order."""
-    curves, tracked = curves_sections(found.curved), tracking_section(found.tracking, found.diagnosis)
+    curves = () if found.curved is None else curves_sections(found.curved)
+    tracked = tracking_section(found.tracking, found.diagnosis)
     return values_section(found), *curves, *time_sections(found), burn_in_section(found), tracked
 
 

@@ -28,7 +28,7 @@ from onlooker.report.plots import (
     diagnosis_charts,
 )
 from onlooker.report.plots.draw import figure_of_charts
-from onlooker.report.plots.effects import effect_chart
+from onlooker.report.plots.results import effect_chart
 from onlooker.report.tracking_page import tracking_charts
 
 if TYPE_CHECKING:

@@ -175,7 +175,7 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """A title, a few sentences for whoever reads no further, and the sections."""
+    """A title, a short summary, and the sections."""
 
     title: str
     """Heading, and name of the browser's tab."""
@@ -184,7 +184,7 @@ class Page:
     lead: str = ""
     """The answer in short: paragraphs, with an empty line between them."""
     warnings: tuple[str, ...] = ()
-    """What to know before relying on it, a sentence each."""
+    """Caveats, one sentence each."""
     sections: tuple[Section, ...] = ()
     """In reading order."""
     footer: str = ""

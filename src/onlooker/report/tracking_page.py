@@ -1,4 +1,4 @@
-"""A tracked learner as a section of a page: what its estimate valued, and how surely that is known, over time."""
+"""A tracked learner as a section of a page: its estimate over time, with intervals."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def families_table(summary: TrackingSummary) -> Table:
 
 
 def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
-    """The direction's largest coordinates, since they are known at all; nothing where there is no direction.
+    """The direction's largest coordinates, from where they are estimable; empty without a direction.
 
     Examples
     --------

@@ -6,8 +6,6 @@ where they say nothing they exceed `TRIVIAL_REGRET` (or are infinite), so `min(b
 `docs/bounds.md` has the proofs, and what had to be corrected in the paper's statements.
 """
 
-from onlooker.evaluation.bounds.any_learner import any_learner_regret_bound, any_learner_risk_bound
-from onlooker.evaluation.bounds.choice import BestBurnIn, best_burn_in
 from onlooker.evaluation.bounds.lemmas import (
     Dimension,
     log_growth,
@@ -30,6 +28,10 @@ from onlooker.evaluation.bounds.signals import (
 )
 from onlooker.evaluation.bounds.theorems import (
     TRIVIAL_REGRET,
+    BestBurnIn,
+    any_learner_regret_bound,
+    any_learner_risk_bound,
+    best_burn_in,
     clean_risk_bound,
     corollary_bound,
     predictive_regret_bound,

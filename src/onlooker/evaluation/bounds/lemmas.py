@@ -13,7 +13,7 @@ LARGEST = 2**63 - 1
 
 
 def as_count(value: Any, name: str, *, least: int = 1, most: int = LARGEST) -> int:
-    """Give `value` as a whole number from `least` to `most`."""
+    """Return `value` as a whole number from `least` to `most`."""
     count = as_whole(value, name, least=least)
     if count > most:
         raise InputError(f"{name} is {count}: pass a whole number of at most {most}")
@@ -21,12 +21,12 @@ def as_count(value: Any, name: str, *, least: int = 1, most: int = LARGEST) -> i
 
 
 def as_share(value: Any, name: str) -> float:
-    """Give `value` as a probability or a share, from 0 to 1."""
+    """Return `value` as a probability or a share, from 0 to 1."""
     return as_number(value, name, least=0.0, most=1.0)
 
 
 def as_delta(value: Any) -> float:
-    """Give `value` as the probability with which a bound may fail, above 0 and at most 1."""
+    """Return `value` as the probability with which a bound may fail, above 0 and at most 1."""
     return as_number(value, "delta", above=0.0, most=1.0)
 
 

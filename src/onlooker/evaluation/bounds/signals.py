@@ -31,7 +31,7 @@ def group_confusion(n_arms: int, n_groups: int) -> Matrix:
     """Confusion of a guess within a group of arms that holds the pick, where groups are drawn again in every round.
 
     Groups are alike in size, so the guess is right with probability `n_groups / n_arms`, and any other arm is as likely
-    as the next. Groups that stay the same never tell their arms apart: no bound holds for them.
+    as the next. Groups that stay the same never reveal which of their arms is picked: no bound holds for them.
 
     Examples
     --------

@@ -1,11 +1,20 @@
-"""Lemmas 1 and 2, both theorems and the corollary: from the learner's mistakes to the observer's regret."""
+"""Lemmas 1 and 2, the theorems, their corollary, a bound for every learner, and the burn-in of the smallest bound."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 from onlooker.base.checks import as_number
-from onlooker.evaluation.bounds.lemmas import Dimension, as_count, as_share, suffix_length, uniform_deviation
+from onlooker.evaluation.bounds.lemmas import (
+    Dimension,
+    as_count,
+    as_share,
+    risk_from_sample,
+    suffix_length,
+    uniform_deviation,
+)
 from onlooker.evaluation.bounds.mistakes import eta_from_regret
 from onlooker.imitation.burn_in import power_start
 
@@ -154,3 +163,130 @@ def corollary_bound(
 def _as_bound(value: float, name: str) -> float:
     """A number from 0 on; infinity is a bound too."""
     return math.inf if value == math.inf else as_number(value, name, least=0.0)
+
+
+def any_learner_risk_bound(
+    n_rounds: int,
+    burn_in: int,
+    n_features: int,
+    n_arms: int,
+    delta: float,
+    mistakes: float,
+    *,
+    disagreement: float | None = None,
+    dimension: Dimension = "sharp",
+) -> float:
+    """Bound how often a linear policy that imitates the suffix misses the best arm, with probability `1 - delta`.
+
+    Where policy and best arm differ, the policy differs from the pick or the pick was wrong, so in the suffix they
+    differ in a share of at most `disagreement + mistakes` of the rounds; `risk_from_sample` carries this over to new
+    rounds. Parameters are those of `any_learner_regret_bound`.
+
+    Examples
+    --------
+    >>> round(any_learner_risk_bound(10_000, 3981, 20, 50, delta=0.05, mistakes=0.05), 3)
+    0.369
+    """
+    wrong = as_share(mistakes, "mistakes")
+    differs = wrong if disagreement is None else as_share(disagreement, "disagreement")
+    rounds = suffix_length(n_rounds, burn_in)
+    return risk_from_sample(min(1.0, differs + wrong), rounds, n_features, n_arms, delta, dimension=dimension)
+
+
+def any_learner_regret_bound(
+    n_rounds: int,
+    burn_in: int,
+    n_features: int,
+    n_arms: int,
+    delta: float,
+    mistakes: float,
+    *,
+    disagreement: float | None = None,
+    dimension: Dimension = "sharp",
+) -> float:
+    """Bound what a linear policy that imitates the suffix misses a round, with probability `1 - delta`.
+
+    Unlike theorem 2 it asks nothing of the learner: picks may depend on one another and be wrong in some contexts
+    always. In exchange, mistakes do not average out: with `mistakes` m it stays above 4 m however long the log.
+
+    Parameters
+    ----------
+    n_rounds, burn_in, n_features, n_arms, delta, dimension
+        As in `predictive_regret_bound`.
+    mistakes
+        Share of the suffix's picks that were not the best arm, from 0 to 1. If only its mean over logs is known, that
+        mean over p holds with probability 1 - p.
+    disagreement
+        Share of the suffix's rounds in which the policy differs from the pick: `1 - agreement(policy, suffix)`. Holds
+        for a policy fitted by any loss. None stands for the one that differs least often, hence in at most `mistakes`.
+
+    Examples
+    --------
+    >>> round(any_learner_regret_bound(10_000, 3981, 20, 50, delta=0.05, mistakes=0.05), 3)
+    0.737
+    >>> round(any_learner_regret_bound(10_000, 3981, 20, 50, delta=0.05, mistakes=0.05, disagreement=0.2), 3)
+    1.18
+    """
+    return regret_from_risk(
+        any_learner_risk_bound(
+            n_rounds, burn_in, n_features, n_arms, delta, mistakes, disagreement=disagreement, dimension=dimension
+        )
+    )
+
+
+class BestBurnIn(NamedTuple):
+    """A burn-in and what theorem 2 promises for it."""
+
+    burn_in: int
+    """Rounds to discard, T; 0 where the bound is infinite for every T."""
+
+    bound: float
+    """Bound on the predictive regret."""
+
+
+def best_burn_in(
+    n_rounds: int,
+    n_features: int,
+    n_arms: int,
+    delta: float,
+    eta: Callable[[int], float] | float,
+    *,
+    dimension: Dimension = "sharp",
+) -> BestBurnIn:
+    """Find the T that minimises `predictive_regret_bound`, the smallest of equals, exactly.
+
+    For `eta(T) = c / sqrt(T)` it lies near `(2 c N) ** (2 / 3)` in long logs, where the bound falls like
+    1 / sqrt(N - T), and below that in short ones.
+    A T that was chosen by looking at the log is covered with `delta / N` for `delta`.
+
+    Parameters
+    ----------
+    n_rounds, n_features, n_arms, delta, dimension
+        As in `predictive_regret_bound`.
+    eta
+        From a burn-in to a probability: a function of yours, or what `eta_from_simulation` gives; or one for all.
+
+    Examples
+    --------
+    >>> from onlooker.evaluation.bounds import eta_from_regret
+    >>> best_burn_in(10_000, 20, 50, 0.05, eta=lambda T: eta_from_regret(2.0 * T**0.5, T, gap=1.0)).burn_in
+    891
+    >>> round((2.0 * 10_000) ** (2 / 3)), round((2 * 2.0 * 10_000) ** (2 / 3))
+    (737, 1170)
+    """
+    rounds = as_count(n_rounds, "n_rounds")
+    mistakes = eta if callable(eta) else _constant(as_number(eta, "eta", least=0.0, most=1.0))
+    best = BestBurnIn(0, math.inf)
+    for burn_in in range(rounds):
+        flawless = predictive_regret_bound(rounds, burn_in, n_features, n_arms, delta, 0.0, dimension=dimension)
+        # It only grows with the burn-in, so no later one can do better.
+        if flawless >= best.bound:
+            break
+        bound = risk_from_excess(flawless, mistakes(burn_in))
+        if bound < best.bound:
+            best = BestBurnIn(burn_in, bound)
+    return best
+
+
+def _constant(value: float) -> Callable[[int], float]:
+    return lambda _: value

@@ -101,7 +101,7 @@ def draw_chart(figure: SubFigure, chart: Chart, *, title: bool) -> Axes:
 
 
 def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
-    """Draw a chart's data and texts; give what stands for each series and level in a legend."""
+    """Draw a chart's data and texts; return the legend's handle of each series and level."""
     axes.set(xscale="log" if chart.log_x else "linear", yscale="log" if chart.log_y else "linear")
     set_ticks(axes.xaxis, log=chart.log_x, most=5)
     set_ticks(axes.yaxis, log=chart.log_y)
@@ -178,7 +178,7 @@ class _LogTicks(Locator):
         return self.tick_values(*self.axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> list[float]:
-        """Give the ticks between two positive numbers.
+        """Return the ticks between two positive numbers.
 
         Examples
         --------
@@ -284,7 +284,7 @@ def lines_of_names(chart: DotChart) -> int:
 
 
 def _widen(axes: Axes, chart: DotChart) -> None:
-    """Give an axis on which there is a single place a width of its own."""
+    """Set the limits of an axis with a single position."""
     places = np.unique(np.concatenate(chart.drawn()))
     if len(places) == 1:
         (place,) = places

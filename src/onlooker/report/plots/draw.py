@@ -8,11 +8,12 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from xml.etree import ElementTree as ET
 
 from onlooker.base.errors import InputError
-from onlooker.base.files import write_bytes
+from onlooker.base.files import write_bytes, write_text
 from onlooker.report.plots.figure import Chart
 from onlooker.report.plots.heat import HeatChart
 from onlooker.report.plots.intervals import DotChart, IntervalChart
@@ -164,6 +165,17 @@ def to_svg(charts: AnyChart | Sequence[AnyChart], *, titles: bool = True, prefix
         return svg_of(figure, row, prefix=prefix)
 
 
+def write_charts(charts: Sequence[AnyChart], path: str) -> None:
+    """Draw charts side by side into a file, as SVG or PNG by its name."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".svg":
+        write_text(path, to_svg(charts) + "\n")
+    elif suffix == ".png":
+        to_png(charts, path)
+    else:
+        raise InputError(f"{path}: is drawn as .png or .svg, name such a file")
+
+
 def to_png(charts: AnyChart | Sequence[AnyChart], path: str | os.PathLike[str]) -> None:
     """Draw one chart, or several side by side, on white; the file is written whole or not at all.
 
@@ -211,7 +223,7 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
-    """Give the charts, of which there must be one."""
+    """Return the charts, of which there must be one."""
     row = (charts,) if isinstance(charts, AnyChart) else tuple(charts)
     if not row:
         raise InputError("there are no charts to draw: pass at least one")
@@ -220,7 +232,7 @@ def as_row(charts: _Kind | Sequence[_Kind]) -> tuple[_Kind, ...]:
 
 @contextmanager
 def looks(**changes: Any) -> Iterator[None]:
-    """Draw and save under the house's settings, some of them changed, whatever the user's own."""
+    """Draw and save under onlooker's settings, with some changes, whatever the user's own."""
     from matplotlib import style
 
     with style.context(["default", _SETTINGS | changes]), warnings.catch_warnings():
@@ -231,7 +243,7 @@ def looks(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def _drawn(row: tuple[AnyChart, ...], *, titles: bool, dpi: int) -> Iterator[Figure]:
-    """Give the drawn figure, under the settings that saving it needs too."""
+    """Yield the drawn figure, under the settings that saving it needs too."""
     from matplotlib.figure import Figure
 
     from onlooker.report.plots.axes import draw_marks

@@ -14,7 +14,7 @@ from onlooker.base.types import Vector
 
 
 def vector(values: ArrayLike, name: str, *, gaps: bool = True) -> Vector:
-    """Give the values as a read-only array of their own: finite, or NaN where `gaps` are allowed."""
+    """Return the values as a read-only array of their own: finite, or NaN where `gaps` are allowed."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -32,7 +32,7 @@ def vector(values: ArrayLike, name: str, *, gaps: bool = True) -> Vector:
 def band(
     low: ArrayLike | None, high: ArrayLike | None, where: str, *, gaps: bool = True
 ) -> tuple[Vector | None, Vector | None]:
-    """Give both ends of a band, or neither."""
+    """Return both ends of a band, or neither."""
     if low is None and high is None:
         return None, None
     if low is None or high is None:
@@ -47,7 +47,7 @@ def band(
 
 
 def for_names(names: Iterable[str], columns: Mapping[str, Vector | None], where: str) -> dict[str, object]:
-    """Give names, and columns that have one value for each of them, as the fields of a chart."""
+    """Return names, and columns that have one value for each of them, as the fields of a chart."""
     rows = tuple(names)
     if not rows:
         raise InputError(f"{where} has no names: nothing would be drawn")
@@ -187,7 +187,7 @@ class Chart:
             raise InputError(f"chart {self.title!r}: log_y needs every y, level and band to be positive")
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-        """Give the table behind the chart: the names of its columns, and its rows in order of x.
+        """Return the table behind the chart: the names of its columns, and its rows in order of x.
 
         A series has a column, and two more for its band; a level has the same value in every row; None where there is
         no value.

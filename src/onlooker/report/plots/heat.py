@@ -1,4 +1,4 @@
-"""A table of numbers as colours: what it holds, and the colours that stand for them."""
+"""A table of numbers as colours: what it holds, and the colours of the numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onlooker.report.plots.figure import Cell
 LEVELS = 11
 """Colours, an odd number: the middle one is for values around zero."""
 _BELOW, _MIDDLE, _ABOVE = "#d35c00", "#f2f2f2", "#0070b0"
-"""Orange, nearly white, and blue, which also those who see few colours tell apart. They are not quite those of series,
-which a dark page replaces: letters in a cell are chosen for its own colour."""
+"""Orange, nearly white, and blue, which are distinguishable with impaired colour vision. They are not quite those of
+series, which a dark page replaces: letters in a cell are chosen for its own colour."""
 
 
 # eq=False: `==` on arrays is elementwise, so a generated __eq__ would raise.
@@ -61,7 +61,7 @@ class HeatChart:
         return float(np.abs(self.values).max()) or 1.0
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-        """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
+        """Return the table behind the chart: the names of its columns, and its rows from top to bottom."""
         cells = tuple((name, *row) for name, row in zip(self.names, self.values.tolist(), strict=True))
         return (self.y_label, *self.columns), cells
 

@@ -61,7 +61,7 @@ class DotChart:
         return [part[~np.isnan(part)] for part in (*parts, np.array(level, dtype=np.float64))]
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-        """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
+        """Return the table behind the chart: the names of its columns, and its rows from top to bottom."""
         heads = [self.y_label, self.x_label]
         columns: list[list[Cell]] = [list(self.names), [or_none(value) for value in self.values.tolist()]]
         for head, ends in (("low", self.low), ("high", self.high)):
@@ -127,10 +127,10 @@ class IntervalChart:
 
     @property
     def clear(self) -> NDArray[np.bool_]:
-        """Of which of the estimates the interval leaves out zero."""
+        """Which of the estimates are clearly non-zero: their interval excludes 0."""
         return (self.low > 0) | (self.high < 0)
 
     def rows(self) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
-        """Give the table behind the chart: the names of its columns, and its rows from top to bottom."""
+        """Return the table behind the chart: the names of its columns, and its rows from top to bottom."""
         columns = (self.estimates.tolist(), *(map(or_none, ends.tolist()) for ends in (self.low, self.high)))
         return (self.y_label, "estimate", "low", "high"), tuple(zip(self.names, *columns, strict=True))

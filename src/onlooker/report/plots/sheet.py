@@ -49,7 +49,7 @@ _SMALL: dict[str, Any] = {
 }
 
 
-def sheet_svg(charts: Chart | Sequence[Chart], *, columns: int = 4, prefix: str = "") -> str:
+def sheet_svg(charts: Chart | Sequence[Chart], *, columns: int = 4) -> str:
     """Draw charts in rows of `columns` as one SVG element; series of the same name share their entry in the legend.
 
     Examples
@@ -61,7 +61,7 @@ def sheet_svg(charts: Chart | Sequence[Chart], *, columns: int = 4, prefix: str 
     """
     row = as_row(charts)
     with _drawn(row, columns=columns, dpi=72) as figure:
-        return svg_of(figure, row, prefix=prefix)
+        return svg_of(figure, row, prefix="")
 
 
 def sheet_png(charts: Chart | Sequence[Chart], path: str | os.PathLike[str], *, columns: int = 4) -> None:

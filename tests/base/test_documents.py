@@ -6,7 +6,7 @@ import json
 import pytest
 
 from onlooker import InputError, LinearPolicy, TrackingObserver, read_log, scan_log
-from onlooker.base.json_input import DEEPEST, NestedLines, check_nesting, parsed
+from onlooker.base.documents import DEEPEST, NestedLines, check_nesting, parsed
 
 ROWS = b'{"round":1,"chosen":1,"x":1.5}\n{"round":1,"chosen":0,"x":2.5}\n'
 DEEP = {
@@ -80,7 +80,7 @@ def test_halves_of_letters_are_refused(text):
 
 
 def test_halves_of_letters_in_names(tmp_path):
-    with pytest.raises(InputError, match="no proper text"):
+    with pytest.raises(InputError, match="not valid Unicode text"):
         LinearPolicy([1.0], ["\ud800"])
     path = tmp_path / "log.dsjson"
     path.write_bytes(b'{"_labelIndex":0,"c":{"_multi":[{"x":1,"_tag":"\\ud800"},{"x":2}]}}\n')

@@ -1,15 +1,20 @@
-"""A diagnosis in pictures: predictability, agreement and fit of the final policy over time."""
+"""Charts of results: a diagnosis over time, the calibration of propensities, the effect of a feature."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from onlooker.base.types import Vector
 from onlooker.diagnosis import Bin, Diagnosis, Estimate
 from onlooker.diagnosis.settling import MATERIAL
+from onlooker.report.plots.draw import write_charts
 from onlooker.report.plots.figure import Chart, Level, Mark, Series
+
+if TYPE_CHECKING:
+    from onlooker.evaluation.overlap import Calibration, CalibrationBin
+    from onlooker.logs.effects import Effect
 
 
 def diagnosis_charts(diagnosis: Diagnosis) -> tuple[Chart, ...]:
@@ -76,3 +81,74 @@ def _fit(diagnosis: Diagnosis, marks: tuple[Mark, ...]) -> Chart:
 def _series(label: str, x: Vector, estimates: list[Estimate], style: Literal["line", "points"] = "line") -> Series:
     y, low, high = (np.array([getattr(e, name) for e in estimates]) for name in ("value", "low", "high"))
     return Series(label, x, y, low=low, high=high, style=style)
+
+
+def calibration_charts(found: Calibration) -> tuple[Chart, ...]:
+    """All arms on logarithmic axes, where small probabilities show, and the likeliest arm of each round.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, EpsilonGreedy, propensities, simulate
+    >>> log = simulate(Environment(5, 10), EpsilonGreedy(0.2), n_rounds=1000).log
+    >>> [chart.title for chart in calibration_charts(propensities(log).calibration())]
+    ['All offered arms', 'Likeliest arm of each round']
+    """
+    both = (("All offered arms", found.arms, True), ("Likeliest arm of each round", found.top, False))
+    return tuple(_chart(title, bins, logarithmic=small) for title, bins, small in both if bins)
+
+
+def _chart(title: str, bins: tuple[CalibrationBin, ...], *, logarithmic: bool) -> Chart:
+    predicted, observed, error = (
+        np.array([getattr(one, name) for one in bins]) for name in ("predicted", "observed", "error")
+    )
+    least = float(predicted.min()) / 3
+    if logarithmic:
+        observed = np.where(observed > 0, observed, np.nan)
+    low, high = np.maximum(predicted - 2 * error, least if logarithmic else 0.0), np.minimum(predicted + 2 * error, 1.0)
+    return Chart(
+        title=title,
+        x_label="predicted probability",
+        y_label="share that was picked",
+        series=(
+            Series("as predicted, and what chance explains", predicted, predicted, low=low, high=high),
+            Series("picked", predicted, observed, style="points"),
+        ),
+        log_x=logarithmic,
+        log_y=logarithmic,
+    )
+
+
+def plot_calibration(found: Calibration, path: str | None) -> tuple[Chart, ...]:
+    """The charts; written to a file if `path` names one."""
+    charts = calibration_charts(found)
+    if path is not None:
+        write_charts(charts, path)
+    return charts
+
+
+def effect_chart(found: Effect) -> Chart:
+    """A feature's effect over its range, with its band where there is one.
+
+    Examples
+    --------
+    >>> from onlooker import LinearPolicy
+    >>> effect_chart(LinearPolicy([2.0], feature_names=["price"]).effect("price")).title
+    'price'
+    """
+    low, high = (found.low, found.high) if found.has_band else (None, None)
+    label = f"effect, {found.level:.0%} band" if found.has_band else "effect"
+    return Chart(
+        title=found.name,
+        x_label=found.name,
+        y_label="effect on the score",
+        series=(Series(label, found.x, found.effect, low=low, high=high),),
+        levels=(Level("average offer", 0.0),),
+    )
+
+
+def plot_effect(found: Effect, path: str | None) -> Chart:
+    """The chart; written to a file if `path` names one."""
+    chart = effect_chart(found)
+    if path is not None:
+        write_charts([chart], path)
+    return chart
