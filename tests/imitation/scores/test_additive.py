@@ -197,3 +197,23 @@ def test_bands_cover():
 @pytest.mark.slow
 def test_bands_cover_over_200_logs():
     assert 0.92 < coverage(200, 500) < 0.98
+
+
+def test_bands_allow_for_the_bias_at_a_corner():
+    """The curve is too smooth there in every log: a band about it would hold the corner in a third of them."""
+    inside, curve_in = [], []
+    points = np.array([-1.5, -0.7, 0.0, 0.7, 1.5])
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-2, 2, size=(500, 4, 1))
+        picks = (2 * np.abs(x[..., 0]) - x[..., 0] + rng.gumbel(size=(500, 4))).argmax(axis=1)
+        effect = (
+            SuffixImitation(score=Additive(), burn_in="naive").fit(BanditLog.from_dense(x, picks)).effect("x0", points)
+        )
+        truth = 2 * np.abs(points) - points - (2 * np.abs(x) - x).mean()
+        inside.append((effect.low <= truth) & (truth <= effect.high))
+        curve_in.append((effect.low <= effect.effect) & (effect.effect <= effect.high))
+    found = np.mean(inside, axis=0)
+    assert 0.9 < np.delete(found, 2).mean() <= 1
+    assert found[2] > 0.5
+    assert np.all(curve_in)

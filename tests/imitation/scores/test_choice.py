@@ -32,6 +32,18 @@ def test_linear_logs_stay_linear(learner, seed):
     assert choose_score(log, [Linear(), Additive(), Products()]).name == "linear"
 
 
+@pytest.mark.parametrize("kind", ["binary", "correlated"])
+def test_how_a_policy_picks_is_not_what_it_values(kind):
+    """Greedy picks of a linear score, but for random ones: curves come nearer to a softmax of them."""
+    import nonlinear
+
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = nonlinear.offers(kind, rng, 2000, 10, 10)
+        picks = nonlinear.picked(X, rng.normal(size=10), "epsilon", rng)
+        assert choose_score(BanditLog.from_dense(X, picks)).name == "linear"
+
+
 def test_auto_on_a_linear_log_is_the_linear_fit():
     log = simulate(Environment(3, 4, seed=1), Boltzmann(0.2), n_rounds=600, seed=1).log
     auto, line = (SuffixImitation(score=score, burn_in="rule").fit(log) for score in ("auto", "linear"))

@@ -162,7 +162,11 @@ def test_groups(score, log):
 def test_saved_and_copied(score, log, tmp_path):
     observer = fitted(score, log)
     observer.policy_.save(tmp_path / "policy.json")
-    np.testing.assert_array_equal(load_policy(tmp_path / "policy.json").scores(log), observer.policy_.scores(log))
+    loaded = load_policy(tmp_path / "policy.json")
+    np.testing.assert_array_equal(loaded.scores(log), observer.policy_.scores(log))
+    for end in ("effect", "low", "high"):
+        one, other = (getattr(policy.effect("b"), end) for policy in (loaded, observer.policy_))
+        np.testing.assert_array_equal(one, other)
     for again in (pickle.loads(pickle.dumps(observer)), copy.deepcopy(observer)):
         np.testing.assert_array_equal(again.propensities(log), observer.propensities(log))
         assert str(again.summary()) == str(observer.summary())
