@@ -48,7 +48,7 @@ from onlooker import (
     simulate,
 )
 from onlooker.base.files import write_text
-from onlooker.logs.partial import draw_picks, with_picks
+from onlooker.logs.drawn import draw_picks, with_picks
 from onlooker.observers.tracking.path import direction_covariance
 from onlooker.simulation.mask import Masked
 from onlooker.simulation.play import Simulation

@@ -82,7 +82,7 @@ def test_a_slice_whose_picks_are_all_seen_is_an_ordinary_log() -> None:
         ({"possible": [1, 1, 1, 0], "offer_probability": [0.5, 0.0, 1, 1]}, "above 0 and at most 1"),
         ({"possible": [1, 1, 1, 0], "offer_probability": [0.5, np.nan, 1, 1]}, "above 0 and at most 1"),
         ({"possible": [1, 1, 1, 0], "offer_probability": [0.5]}, "one for each of the 4"),
-        ({"possible": [1, 1, 1, 0], "offer_probability": ["x"] * 4}, "no number"),
+        ({"possible": [1, 1, 1, 0], "offer_probability": ["x"] * 4}, "not numbers"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(known: dict[str, list[object]], message: str) -> None:

@@ -22,7 +22,7 @@ from onlooker import (
     simulate,
 )
 from onlooker.base.errors import PicksDrawnWarning
-from onlooker.logs.partial import draw_picks, with_picks
+from onlooker.logs.drawn import draw_picks, with_picks
 from onlooker.observers.completion import rubin
 
 

@@ -19,8 +19,8 @@ from onlooker.base.types import Vector
 from onlooker.diagnosis.result import Diagnosis
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.logs.drawn import draw_picks, picks_alone, with_picks
 from onlooker.logs.log import BanditLog
-from onlooker.logs.partial import draw_picks, picks_alone, with_picks
 from onlooker.logs.policy import LinearPolicy
 
 DRAWS = 3

@@ -18,8 +18,8 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import student_factor
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.logs.drawn import draw_picks, with_picks
 from onlooker.logs.log import BanditLog
-from onlooker.logs.partial import draw_picks, with_picks
 from onlooker.logs.policy import as_linear
 
 if TYPE_CHECKING:
