@@ -265,7 +265,8 @@ class FactoredRows(FactoredProducts):
             )
         else:
             own.append(counted(self.n_items, "arm feature"))
-            own += [f"{self.n_items * self.n_context} products with the context"] if self.contexts is not None else []
+            if self.contexts is not None:
+                own.append(f"{counted(self.n_items * self.n_context, 'product')} with the context")
         return " and ".join(own)
 
 

@@ -32,7 +32,7 @@ def sample_offers(log: BanditLog, n: int, *, seed: int = 0, weights: ArrayLike |
     >>> contexts, chosen = np.ones((50, 1)), np.arange(50)
     >>> log = BanditLog.from_contexts(contexts, chosen, arms=np.arange(1000), arm_features=np.arange(1000.0)[:, None])
     >>> sample_offers(log, 20)
-    BanditLog(50 rounds, 20 arms, 1 arm feature and 1 products with the context, factored float64, sampled offers)
+    BanditLog(50 rounds, 20 arms, 1 arm feature and 1 product with the context, factored float64, sampled offers)
     """
     size = as_whole(n, "n", least=2)
     if as_log(log, "sample_offers").partial:

@@ -23,6 +23,20 @@ def test_rows_have_no_mean_and_spread_one():
     assert units.shape == (3,)
 
 
+@pytest.mark.parametrize("scale", [1e-140, 1e-90, 1e90, 1e140])
+def test_units_are_those_of_the_features_whatever_their_scale(scale):
+    log = small_log()
+    scaled = BanditLog(log.dense * scale, log.offsets, log.chosen)
+    np.testing.assert_allclose(spread_units(scaled) / scale, spread_units(log))
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e160, 1e250])
+def test_units_whose_squares_are_no_numbers_are_refused(scale):
+    log = small_log()
+    with pytest.raises(InputError, match=r"feature 'x0' reaches .*: put it on a scale nearer to 1"):
+        spread_units(BanditLog(log.dense * scale, log.offsets, log.chosen))
+
+
 def test_a_rare_feature_is_not_taken_for_a_small_one():
     features = np.zeros((400, 1))
     features[7] = 1.0

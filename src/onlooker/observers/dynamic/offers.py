@@ -10,12 +10,15 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
+from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels
 
 RARE = 1 / 8
 """A unit is at least this part of the feature's size where it differs: a rare one is not taken for a small one."""
 LARGEST = 1e6
 """Units beyond which a feature is refused: sums of squares would lose their small digits."""
+IN_RANGE = 1e150
+"""Units above this, or below its inverse, are refused: their squares would be no proper numbers."""
 LONGEST = 100.0
 """Typical gaps that a gap counts for at most."""
 
@@ -29,21 +32,30 @@ def spread_units(log: BanditLog) -> Vector:
     >>> spread_units(BanditLog(features, offsets=[0, 2, 4], chosen=[0, 1]))
     array([1.        , 0.1767767,        inf])
     """
-    squares, fourths, most = np.zeros((3, log.n_features))
-    one = np.ones(log.n_features)
+    every = log.features
+    most = (
+        every.absolute_largest()
+        if isinstance(every, Layout)
+        else np.maximum(every.max(axis=0, initial=0.0), -every.min(axis=0, initial=0.0)).astype(np.float64)
+    )
+    # In powers of two, which change no digit: fourth powers of large or small features would be no proper numbers.
+    power = np.ldexp(1.0, np.frexp(most)[1] - 1)
+    squares, fourths = np.zeros((2, log.n_features))
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        features = part.dense
-        rows, _ = _rows(features, part, one)
-        most = np.maximum(most, np.abs(features).max(axis=0))
+        rows, _ = _rows(part.dense, part, power)
         square = np.square(rows, out=rows)
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
     # What differs in its last digits only was meant to be the same.
-    varies = squares > len(log.features) * (1e-12 * most) ** 2
+    varies = ~(squares <= len(log.features) * (1e-12 * most / power) ** 2)
     units = np.full(log.n_features, np.inf)
     size = np.sqrt(fourths[varies] / squares[varies])
-    units[varies] = np.maximum(np.sqrt(squares[varies] / len(log.features)), size * RARE)
+    units[varies] = power[varies] * np.maximum(np.sqrt(squares[varies] / len(log.features)), size * RARE)
+    wrong = np.flatnonzero(varies & ~((units >= 1 / IN_RANGE) & (units <= IN_RANGE)))
+    if len(wrong):
+        name = feature_labels(log.weight_names, log.n_features)[wrong[0]]
+        raise InputError(f"feature {name!r} reaches {most[wrong[0]]:.3g}: put it on a scale nearer to 1")
     return units
 
 
