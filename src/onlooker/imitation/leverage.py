@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.numerics import inverse, student_factor
 from onlooker.base.types import Matrix, Vector
-from onlooker.imitation.likelihood import Likelihood, revealed
+from onlooker.imitation.likelihood import Likelihood, even_arms, revealed
 from onlooker.imitation.objective import CurvedPoint, Objective
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout
@@ -98,7 +98,7 @@ def lifted_gradients(
     for part, counts in _pieces(log, weights):
         rows = _dense(part)
         chances = revealed(rows @ theta, part)
-        sums = np.add.reduceat((chances.predicted - chances.expected)[:, None] * rows, part.offsets[:-1], axis=0)
+        sums = _round_sums(chances.predicted - chances.expected, rows, part)
         scale = counts if scaled else np.ones(len(counts))
         gradients = scale[:, None] * (sums - mean)
         pulls = scale[:, None] * _pulled(rows, chances, part, gradients @ metric)
@@ -130,11 +130,23 @@ def _dense(log: BanditLog) -> Matrix:
 
 def _pulled(rows: Matrix, chances: Likelihood, log: BanditLog, steps: Matrix) -> Matrix:
     """Every round's Hessian times the round's step."""
-    along = np.einsum("ij,ij->i", rows, np.repeat(steps, log.n_arms, axis=0))
+    even = even_arms(log)
+    if even is None:
+        along = np.einsum("ij,ij->i", rows, np.repeat(steps, log.n_arms, axis=0))
+    else:
+        along = (rows.reshape(-1, even, rows.shape[1]) @ steps[:, :, None]).ravel()
     values = _centred(along, chances.predicted, log)
     if log.possible is not None:
         values -= _centred(along, chances.expected, log)
-    return np.asarray(np.add.reduceat(values[:, None] * rows, log.offsets[:-1], axis=0))
+    return _round_sums(values, rows, log)
+
+
+def _round_sums(values: Vector, rows: Matrix, log: BanditLog) -> Matrix:
+    """Sum of every round's rows, each times its value, shape (N, d)."""
+    even = even_arms(log)
+    if even is None:
+        return np.asarray(np.add.reduceat(values[:, None] * rows, log.offsets[:-1], axis=0))
+    return np.asarray((values.reshape(-1, 1, even) @ rows.reshape(-1, even, rows.shape[1]))[:, 0])
 
 
 def _centred(values: Vector, shares: Vector, log: BanditLog) -> Vector:

@@ -572,9 +572,14 @@ class Summary(OfCoefficients):
         heading = f"{percent} interval ({self.covariance})"
         table = coefficients_table(self.coefficients, ".6g", "estimate", heading)
         lines = [f"{rounds}; {agreement}; {likelihood}", *table]
-        if self.shrinkage > 0.05:
+        if self._shrinks:
             lines.append(about_shrinkage(self.shrinkage))
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    @property
+    def _shrinks(self) -> bool:
+        """Whether intervals are there, and noticeably those of shrunken weights."""
+        return self.shrinkage > 0.05 and any(math.isfinite(one.standard_error) for one in self.coefficients)
 
     def _by_arm(self) -> list[str]:
         """Weights with their standard errors, an arm a row."""
@@ -595,7 +600,7 @@ class Summary(OfCoefficients):
             lines.append(f"and {len(arms) - MOST_SHOWN} more arms")
         errors = "" if self.covariance == NO_INTERVALS else f" with standard errors ({self.covariance})"
         lines.append(f"weights{errors} are differences to the mean over the arms that are offered together")
-        if self.shrinkage > 0.05:
+        if self._shrinks:
             lines.append(about_shrinkage(self.shrinkage))
         return lines
 

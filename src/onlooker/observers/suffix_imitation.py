@@ -77,7 +77,8 @@ class SuffixImitation(Observer):
         intervals; theta is given the length at which scores spread within rounds as the softmax's do, for
         `predict_proba`.
     covariance
-        `"sandwich"`: robust, allows for dependence between neighbouring rounds. `"model"`: trusts the softmax model.
+        `"sandwich"`: robust, allows for dependence between neighbouring rounds, and for few rounds that decide.
+        `"model"`: trusts the softmax model.
     lags
         How many neighbours the sandwich allows for; None takes Newey and West's rule, 0 treats rounds as independent.
     seed
@@ -108,7 +109,8 @@ class SuffixImitation(Observer):
     log_likelihood_, null_log_likelihood_
         Of their picks, under `theta_` and under uniform choice.
     covariance_
-        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few. With
+        Of `theta_`, shape (d, d); NaN for coefficients that are not identified, as where rounds are too few or picks
+        are separable. With
         weights for each arm it is that of the differences to the mean over the arms. None with more than 3,000 weights
         of rows that are not dense (`NoIntervalsWarning`). All NaN
         with the 0-1 loss, whose minimiser is not even roughly normal: it converges at the cube root of the rounds.
