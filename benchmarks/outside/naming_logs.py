@@ -27,12 +27,12 @@ class Shape:
 
 
 SHAPES = (
-    Shape(20, 20, 4000, "sphere"),
-    Shape(50, 10, 3000, "sphere"),
-    Shape(10, 8, 3000, "binary"),
-    Shape(6, 5, 4000, "disjoint"),
+    Shape(20, 20, 6000, "normal"),
+    Shape(10, 10, 4000, "normal"),
+    Shape(20, 20, 6000, "binary"),
+    Shape(10, 5, 4000, "disjoint"),
+    Shape(20, 10, 4000, "sphere"),
     Shape(5, 4, 2500, "normal"),
-    Shape(3, 3, 1500, "normal"),
 )
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, LinUCB, TrackingObserver, simulate
 from onlooker.observers.tracking.contest import LEAST, Contest
-from onlooker.observers.tracking.exploration import TS, UCB, Assumption
+from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Softmax
 from onlooker.observers.tracking.follower import SPARK, Follower
 from onlooker.observers.tracking.proof import Residuals
 
@@ -120,11 +120,43 @@ def test_residuals_are_surpluses_over_what_was_expected():
     found.add(log[15:], p[15:].ravel(), {"other": other[15:].ravel()})
     best = np.argmax(p, axis=1)
     top = p.max(axis=1)
-    assert found.named["best arm"] == pytest.approx(((chosen == best).sum() - top.sum(), (top * (1 - top)).sum()))
+    sharp = np.log(np.maximum(p, 1e-3))
+    sharp -= (p * sharp).sum(axis=1, keepdims=True)
+    surplus = (chosen == best).sum() - top.sum()
+    shared = (top * sharp.max(axis=1)).sum()
+    assert found.named["best arm"] == pytest.approx((surplus, (top * (1 - top)).sum(), shared))
     ratio = np.clip(other / p, 0, 20)
     mean = (p * ratio).sum(axis=1)
     spread = (p * (ratio - mean[:, None]) ** 2).sum()
-    assert found.named["other"] == pytest.approx(((ratio[np.arange(40), chosen] - mean).sum(), spread))
+    shared = (p * (ratio - mean[:, None]) * sharp).sum()
+    assert found.named["other"] == pytest.approx(((ratio[np.arange(40), chosen] - mean).sum(), spread, shared))
+    # Beyond the sharpness: what is left of a quantity that is the sharpness is nothing.
+    level, variance, _ = found.named["sharpness"]
+    assert found.named["sharpness"][1] == pytest.approx((p * sharp**2).sum())
+    left = found.deviates()["other"] * np.sqrt(spread - shared**2 / variance)
+    assert left == pytest.approx((ratio[np.arange(40), chosen] - mean).sum() - shared / variance * level)
     expected = np.einsum("tk,tkj->tj", p, rows)
     np.testing.assert_allclose(found.features[0], (rows[np.arange(40), chosen] - expected).sum(axis=0))
     assert found.shares.sum() == 40
+
+
+@pytest.mark.parametrize(("temperature", "off"), [(0.05, 0.75), (1.0, 1.5)])
+def test_a_softmax_is_followed_as_the_exact_posterior_is(temperature, off):
+    """Weights of a policy that does not learn, integrated over a grid: 80 picks, in log-probability."""
+    source = np.random.default_rng(8)
+    rows, theta = source.standard_normal((80, 6, 2)), np.array([1.2, -0.7])
+    scores = rows @ theta / temperature
+    chosen = np.argmax(scores + source.gumbel(size=scores.shape), axis=1)
+    one = np.linspace(-4.0, 4.0, 801)
+    grid = np.stack(np.meshgrid(one, one), axis=-1).reshape(-1, 2)
+    weights, exact = -0.5 * (grid**2).sum(axis=1), []
+    for offers, pick in zip(rows, chosen, strict=True):
+        values = grid @ offers.T / temperature
+        top = values.max(axis=1)
+        picks = np.exp(values[:, pick] - top) / np.exp(values - top[:, None]).sum(axis=1)
+        shares = np.exp(weights - weights.max())
+        exact.append(np.log((1 - 5e-4) * (shares @ picks) / shares.sum() + 5e-4 / 6))
+        weights = weights + np.log(np.maximum(picks, 1e-300))
+    known = Assumption(exploration=Softmax(temperature), ridge=1.0, precision=1.0, slip=5e-4, known=1e9)
+    found = Follower.start(known, 2, ()).follow(BanditLog.from_dense(rows, chosen))
+    assert abs(found.sum() - np.sum(exact)) < off

@@ -59,7 +59,7 @@ NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
 """Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
 HORIZON = 1000.0
 """Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
-LEARNING = 3
+LEARNING = 2
 """Epochs in which a learner has to be ahead of policies that do not learn: later it may hardly learn any more."""
 HOPELESS = 30.0, 4.0
 """Log-probability and standard errors by which a family that is behind is not followed any further."""

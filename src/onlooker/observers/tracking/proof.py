@@ -249,7 +249,11 @@ class Residuals:
         How sharp the forecast is follows from constants that earlier rounds tuned, with an error: what goes with it is
         taken off.
         """
-        found = {name: _deviate(*self._beyond(*values)) for name, values in self.named.items() if name != "sharpness"}
+        names = [name for name in self.named if name != "sharpness"]
+        sums = np.array([self.named[name] for name in names]).reshape(-1, 3)
+        surplus, variance = self._beyond(*sums.T)
+        # Less than one pick's worth of variance says nothing.
+        found: dict[str, float] = dict(zip(names, (surplus / np.sqrt(np.maximum(variance, 1.0))).tolist(), strict=True))
         found["position"] = _largest(*self.positions)
         found["feature"] = _largest(*self._beyond(*self.features))
         even = max(self.shares.sum() / BINS, 1e-9)
@@ -262,7 +266,7 @@ class Residuals:
         level, spread, _ = self.named.get("sharpness", (0.0, 0.0, 0.0))
         if spread <= 0.0:
             return surplus, variance
-        left = np.where(np.asarray(variance) > 0.0, np.maximum(variance - shared**2 / spread, 0.01 * variance), 0.0)
+        left = np.where(variance > 0.0, np.maximum(variance - shared**2 / spread, 0.01 * variance), 0.0)
         return surplus - shared / spread * level, left
 
     def worst(self) -> tuple[str, float]:
@@ -301,11 +305,6 @@ class Residuals:
 def _three(values: list[float]) -> tuple[float, float, float]:
     surplus, variance, shared = values
     return float(surplus), float(variance), float(shared)
-
-
-def _deviate(surplus: Vector | float, variance: Vector | float) -> float:
-    # Less than one pick's worth of variance says nothing.
-    return float(surplus) / math.sqrt(max(float(variance), 1.0))
 
 
 def _largest(surplus: Vector, variance: Vector) -> float:
