@@ -180,7 +180,7 @@ def _family(rounds: Rounds, family: str | Exploration, start: Assumption) -> Tun
         trial = settle(rounds, start)
         return Tuned(assumption=trial.assumption, evidence=trial.score, range=(family.strength, family.strength))
     if family == Lapse.name:
-        trial = settle(rounds, start, free=True)
+        trial = _with_best_precision(rounds, settle(rounds, start, free=True))
         rate, n = trial.assumption.lapse, max(1, rounds.log.n_rounds)
         reach = 2 * math.sqrt(rate * (1 - rate) / n)
         limits = (max(0.0, rate - reach), min(1.0, rate + reach))
@@ -213,11 +213,31 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
     averaged = top + math.log(sum(math.exp(value - top) for value in posterior.values()))
     for step in FINER:
         best = max((best, best - step, best + step), key=score)
+    found = _with_best_precision(rounds, trials[best])
     return Tuned(
-        assumption=trials[best].assumption,
-        evidence=averaged,
+        assumption=found.assumption,
+        evidence=averaged + found.score - trials[best].score,
         range=(centre * STEP ** min(plausible), centre * STEP ** max(plausible)),
     )
+
+
+def _with_best_precision(rounds: Rounds, trial: Trial) -> Trial:
+    """The same with the prior's precision that makes the picks most probable.
+
+    Expectation maximisation takes the filter's belief for the posterior, and comes to rest beside that.
+    """
+    for factor in (STEP, 1.0 / STEP):
+        before = trial
+        while True:
+            other = replace(trial.assumption, precision=factor * trial.assumption.precision)
+            found = settle(rounds, other, 0, against=trial.picks)
+            gained = float(found.picks.sum() - trial.picks.sum())
+            if len(found.picks) < len(trial.picks) or gained <= 0.0:
+                break
+            trial = replace(found, score=trial.score + gained)
+        if trial is not before:
+            break
+    return trial
 
 
 def _log_prior(place: float) -> float:
