@@ -25,7 +25,7 @@ from onlooker.observers.tracking.exploration import FAMILIES, Assumption
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores
-from onlooker.observers.tracking.tuning import Tuned, mixed, textbook, tune
+from onlooker.observers.tracking.tuning import Tuned, mixed, refined, textbook, tune
 from onlooker.observers.tracking.variants import (
     FIXED_GREEDY,
     FIXED_SOFTMAX,
@@ -286,7 +286,7 @@ class Contest:
             by_name[name] = with_past(scaled, by_name[name])
         if is_last:
             self.tuned = list(by_name.values())
-        going = {name: by_name[name].assumption for name in left}
+        going = {name: refined(scaled, by_name[name].assumption) for name in left}
         if self.n_rounds == FIRST:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
