@@ -519,6 +519,7 @@ def test_every_second_round_without_a_choice(alone):
     assert observer.summary().foreseen > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.NoFamilyFitsWarning")
 @pytest.mark.parametrize("size", [4.3, 4321.07, 432107.3])
 def test_what_all_arms_share_has_no_unit(size):
     log = simulate(Environment(4, 10, dtype="float64"), LinUCB(), 1500).log

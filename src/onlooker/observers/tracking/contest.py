@@ -25,7 +25,7 @@ from onlooker.observers.tracking.exploration import FAMILIES, Assumption
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores
-from onlooker.observers.tracking.tuning import Tuned, mixed, textbook, tune
+from onlooker.observers.tracking.tuning import Tuned, mixed, refined, textbook, tune
 from onlooker.observers.tracking.variants import (
     FIXED_GREEDY,
     FIXED_SOFTMAX,
@@ -42,9 +42,7 @@ STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
-"""Standard errors by which a family has to be ahead of the model-free observer."""
-APART = 1.0
-"""Standard errors by which it has to be ahead of every other family, besides odds of twenty to one."""
+"""Standard errors by which a family has to be ahead of the model-free observer and of every other family."""
 PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
@@ -215,7 +213,7 @@ class Contest:
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
             "fixed": fixed > 0.0,
-            "families": all(lead.total >= SURE and lead.errors >= APART for lead in leads.values()),
+            "families": all(lead.total >= SURE and lead.errors >= AHEAD for lead in leads.values()),
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
@@ -288,7 +286,7 @@ class Contest:
             by_name[name] = with_past(scaled, by_name[name])
         if is_last:
             self.tuned = list(by_name.values())
-        going = {name: by_name[name].assumption for name in left}
+        going = {name: refined(scaled, by_name[name].assumption) for name in left}
         if self.n_rounds == FIRST:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:

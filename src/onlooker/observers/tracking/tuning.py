@@ -24,8 +24,10 @@ from onlooker.observers.tracking.variation import within_rounds
 
 STEP = 2.0
 """Between neighbouring constants that are tried."""
-FINER = (0.5, 0.25)
-"""Parts of a step in which the best constant is looked for at last."""
+FINER = (STEP**0.5, STEP**0.25)
+"""Between constants that are tried at last."""
+NEARBY = 4
+"""Steps that the prior's precision may be off; that of a learner without noise has no end."""
 SPREAD = math.log(2.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
 ROUNDS_OF_EM = 2
@@ -190,9 +192,9 @@ def _family(rounds: Rounds, family: str | Exploration, start: Assumption) -> Tun
 
 def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, start: Assumption) -> Tuned:
     """Try constants on a grid around the centre, from the start's on, until both neighbours of the best are worse."""
-    trials: dict[float, Trial] = {}
+    trials: dict[int, Trial] = {}
 
-    def score(place: float) -> float:
+    def score(place: int) -> float:
         if place not in trials:
             nearest = min(trials, key=lambda other: abs(other - place), default=None)
             guess = start if nearest is None else trials[nearest].assumption
@@ -201,7 +203,7 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
             trials[place] = settle(rounds, trial, 1 if trials else ROUNDS_OF_EM, against=against)
         return trials[place].score + _log_prior(place)
 
-    best: float = round(math.log(start.exploration.strength / centre, STEP))
+    best = round(math.log(start.exploration.strength / centre, STEP))
     while True:
         around = max((best, best - 1, best + 1), key=score)
         if around == best:
@@ -211,8 +213,6 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
     top = posterior[best]
     plausible = [place for place, value in posterior.items() if value > top + math.log(0.05)]
     averaged = top + math.log(sum(math.exp(value - top) for value in posterior.values()))
-    for step in FINER:
-        best = max((best, best - step, best + step), key=score)
     return Tuned(
         assumption=trials[best].assumption,
         evidence=averaged,
@@ -220,7 +220,38 @@ def _climb(rounds: Rounds, make: Callable[[float], Exploration], centre: float, 
     )
 
 
-def _log_prior(place: float) -> float:
+def refined(log: BanditLog, assumption: Assumption) -> Assumption:
+    """The same with the constant and the prior's precision, of those nearby, that make the picks most probable.
+
+    Expectation maximisation takes the filter's belief for the posterior, and comes to rest beside that.
+    """
+    rounds = Rounds.of(log)
+    best = settle(rounds, assumption, 0)
+    for factor in FINER if not isinstance(assumption.exploration, Lapse) else ():
+        strength = best.assumption.exploration.strength
+        for constant in (strength * factor, strength / factor):
+            other = replace(best.assumption, exploration=type(assumption.exploration)(constant))
+            best = _better(rounds, best, other)
+    for factor in (STEP, 1.0 / STEP):
+        before = best
+        for _ in range(NEARBY):
+            last = best
+            best = _better(rounds, last, replace(last.assumption, precision=factor * last.assumption.precision))
+            if best is last:
+                break
+        if best is not before:
+            break
+    return best.assumption
+
+
+def _better(rounds: Rounds, best: Trial, other: Assumption) -> Trial:
+    """What makes the picks more probable."""
+    found = settle(rounds, other, 0, against=best.picks)
+    is_behind = len(found.picks) < len(best.picks) or found.picks.sum() <= best.picks.sum()
+    return best if is_behind else found
+
+
+def _log_prior(place: int) -> float:
     """Of one constant on the grid: a normal density over its logarithm, times the grid's step."""
     step = math.log(STEP)
     return -0.5 * (place * step / SPREAD) ** 2 + math.log(step / SPREAD / math.sqrt(2 * math.pi))
