@@ -109,7 +109,7 @@ def fit_draws(observer: Any, logs: Sequence[BanditLog]) -> Any:
     >>> X[rng.random((300, 4)) < 0.2, 0] = np.nan
     >>> logs = draw_missing(X.reshape(-1, 2), np.arange(301) * 4, chosen, n=5)
     >>> fit_draws(SuffixImitation(burn_in="naive"), logs).theta_.round(1)
-    array([1.1, 0.5])
+    array([1. , 0.5])
     """
     if not logs:
         raise InputError("there are no logs to fit: pass what draw_missing gives")

@@ -33,7 +33,7 @@ def test_units_are_those_of_the_features_whatever_their_scale(scale):
 @pytest.mark.parametrize("scale", [1e-160, 1e160, 1e250])
 def test_units_whose_squares_are_no_numbers_are_refused(scale):
     log = small_log()
-    with pytest.raises(InputError, match=r"feature 'x0' reaches .*: put it on a scale nearer to 1"):
+    with pytest.raises(InputError, match=r"feature 'x0' reaches .*: rescale it to values nearer to 1"):
         spread_units(BanditLog(log.dense * scale, log.offsets, log.chosen))
 
 

@@ -55,7 +55,7 @@ def spread_units(log: BanditLog) -> Vector:
     wrong = np.flatnonzero(varies & ~((units >= 1 / IN_RANGE) & (units <= IN_RANGE)))
     if len(wrong):
         name = feature_labels(log.weight_names, log.n_features)[wrong[0]]
-        raise InputError(f"feature {name!r} reaches {most[wrong[0]]:.3g}: put it on a scale nearer to 1")
+        raise InputError(f"feature {name!r} reaches {most[wrong[0]]:.3g}: rescale it to values nearer to 1")
     return units
 
 
