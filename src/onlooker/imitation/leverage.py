@@ -34,7 +34,10 @@ still adds 2% to a standard error; of a softmax policy it adds 0.2%.
 """
 
 VALUES = 1 << 20
-"""Values of features that are looked at together; and of gradients of rows that are not dense, for which it is done."""
+"""Values of gradients up to which it is done for rows that are not dense; and of Hessians that are solved together."""
+
+PIECE = 1 << 18
+"""Values of features that are looked at together; tests/base/test_working_memory.py measures what that takes."""
 
 CLOSELY = 0.05
 """Rounds with at least this leverage are solved for; of others the first term of the series is within 0.3%."""
@@ -94,7 +97,7 @@ def lifted_gradients(
     >>> lifted_gradients(log, np.ones(2), np.zeros(1), np.zeros(1), np.array([[2.0]])).scatter
     array([[1.5]])
     """
-    found, root = Lifted(np.zeros_like(metric), 0.0, 0.0), None
+    found = Lifted(np.zeros_like(metric), 0.0, 0.0)
     for part, counts in _pieces(log, weights):
         rows = _dense(part)
         chances = revealed(rows @ theta, part)
@@ -106,8 +109,7 @@ def lifted_gradients(
         sizes = [np.einsum("ij,ij->i", each @ metric, each) for each in (pulls, gradients)]
         strong = np.flatnonzero(sizes[0] > CLOSELY**2 * sizes[1])
         if len(strong):
-            root = _root(metric) if root is None else root
-            without[strong] = _solved(part[strong], scale[strong], theta, root, gradients[strong])
+            without[strong] = _solved(part[strong], scale[strong], theta, metric, gradients[strong])
         repeats = np.ones(len(counts)) if scaled else counts
         scatter = (repeats[:, None] * without).T @ without - (repeats[:, None] * gradients).T @ gradients
         squared = np.einsum("ij,ij->i", without @ metric, without)
@@ -119,7 +121,7 @@ def _pieces(log: BanditLog, weights: Vector) -> Iterator[tuple[BanditLog, Vector
     """Rounds that count, some at a time."""
     counts = np.flatnonzero(weights > 0)
     log, weights = (log, weights) if len(counts) == len(weights) else (log[counts], weights[counts])
-    for start, stop in ragged.blocks(log.offsets, log.n_features, VALUES):
+    for start, stop in ragged.blocks(log.offsets, log.n_features, PIECE):
         yield log[start:stop], weights[start:stop]
 
 
@@ -161,9 +163,14 @@ def _root(metric: Matrix) -> Matrix:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _solved(log: BanditLog, scale: Vector, theta: Vector, root: Matrix, gradients: Matrix) -> Matrix:
-    """`(I - H M)^-1 g` of every round, with leverages of at most `MOST`: `g + H R (I - R' H R)^-1 R' g`."""
+def _solved(log: BanditLog, scale: Vector, theta: Vector, metric: Matrix, gradients: Matrix) -> Matrix:
+    """`(I - H M)^-1 g` of every round, with leverages of at most `MOST`: `g + H R (I - R' H R)^-1 R' g`, `R R' = M`."""
     found = gradients.copy()
+    if log.possible is None and log.n_features > int(log.n_arms.max()):
+        for t in range(log.n_rounds):
+            found[t] += _solved_by_arms(log[t : t + 1], float(scale[t]), theta, metric, gradients[t])
+        return found
+    root = _root(metric)
     for start, stop in ragged.blocks(log.offsets, log.n_features**2, VALUES):
         some, part = slice(start, stop), log[start:stop]
         rows = _dense(part)
@@ -176,6 +183,20 @@ def _solved(log: BanditLog, scale: Vector, theta: Vector, root: Matrix, gradient
         steps = np.einsum("tji,tj->ti", vectors, gradients[some] @ root) / (1 - np.minimum(values, MOST))
         found[some] += np.einsum("tij,tjk,tk->ti", turned, vectors, steps, optimize=True)
     return found
+
+
+def _solved_by_arms(log: BanditLog, scale: float, theta: Vector, metric: Matrix, gradient: Vector) -> Vector:
+    """What `_solved` adds to the gradient of one round, where it has fewer arms than features.
+
+    With `H = B' B`, a row of `B` an arm, that is `B' (I - B M B')^-1 B M g`.
+    """
+    rows = _dense(log)
+    shares = revealed(rows @ theta, log).predicted
+    arms = np.sqrt(scale * shares)[:, None] * (rows - shares @ rows)
+    turned = arms @ metric
+    values, vectors = np.linalg.eigh(turned @ arms.T)
+    steps = vectors @ ((vectors.T @ (turned @ gradient)) / (1 - np.minimum(values, MOST)))
+    return np.asarray(arms.T @ steps)
 
 
 def _covariances(rows: Matrix, shares: Vector, log: BanditLog) -> NDArray[np.float64]:

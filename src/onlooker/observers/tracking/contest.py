@@ -42,7 +42,9 @@ STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
 AHEAD = 2.0
-"""Standard errors by which a family has to be ahead of the model-free observer and of every other family."""
+"""Standard errors by which a family has to be ahead of the model-free observer."""
+APART = 1.0
+"""Standard errors by which it has to be ahead of every other family, besides odds of twenty to one."""
 PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
@@ -213,7 +215,8 @@ class Contest:
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
             "fixed": fixed > 0.0,
-            "families": all(lead.total >= SURE and lead.errors >= AHEAD for lead in leads.values()),
+            "families": all(lead.total >= SURE and lead.errors >= APART for lead in leads.values()),
+            "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
