@@ -130,10 +130,11 @@ def test_propensities(score, log, ahead):
 
 def test_rounds_are_predicted_from_those_before(score, log):
     """Other picks in the second half leave what is said of the first half as it is."""
-    turned = BanditLog(log.features, log.offsets, np.append(log.chosen[:150], 2 - log.chosen[150:]))
-    plain = BanditLog(log.features, log.offsets, log.chosen)
-    if score == SCORES["monotone"] or score == SCORES["surface"]:
-        pytest.skip("they name features, which these logs do not")
+    names = log.feature_names
+    turned = BanditLog(
+        log.features, log.offsets, np.append(log.chosen[:150], 2 - log.chosen[150:]), feature_names=names
+    )
+    plain = BanditLog(log.features, log.offsets, log.chosen, feature_names=names)
     observers = [SuffixImitation(score=score)]
     if name_of(score) in FOLLOWED:
         observers += [DynamicImitation(score=score), TrackingObserver(exploration=Softmax(1.0), score=score)]
@@ -302,10 +303,13 @@ def test_weights_of_a_basis_are_followed(name, log):
         np.testing.assert_array_equal(again.propensities(log), observer.propensities(log))
 
 
-def test_a_learner_on_a_map_of_features(score):
-    """Scores see the features, the learner their products: those with products or more find them."""
-    if score in (SCORES["monotone"], SCORES["surface"]):
-        pytest.skip("they name features, which the log does not")
+@pytest.mark.parametrize("name", [name for name in SCORES if name not in {"monotone", "surface"}])
+def test_a_learner_on_a_map_of_features(name):
+    """Scores see the features, the learner their products: those with products or more find them.
+
+    All scores but those that name features of their own.
+    """
+    score = SCORES[name]
     played = simulate(Environment(3, 4, reward="square"), Mapped(LinUCB(0.1)), n_rounds=1200).log
     found = fitted(score, played, burn_in="rule").score(played[600:])
     together = not isinstance(score, (Linear, Additive))
