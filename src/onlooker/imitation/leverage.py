@@ -39,6 +39,9 @@ VALUES = 1 << 20
 PIECE = 1 << 18
 """Values of features that are looked at together; tests/base/test_working_memory.py measures what that takes."""
 
+QUIET = 1e-4
+"""Rounds whose picks are predicted to within this have no pull of their own: the gradient is the penalty's share."""
+
 CLOSELY = 0.05
 """Rounds with at least this leverage are solved for; of others the first term of the series is within 0.3%."""
 
@@ -97,8 +100,13 @@ def lifted_gradients(
     >>> lifted_gradients(log, np.ones(2), np.zeros(1), np.zeros(1), np.array([[2.0]])).scatter
     array([[1.5]])
     """
-    found = Lifted(np.zeros_like(metric), 0.0, 0.0)
-    for part, counts in _pieces(log, weights):
+    found, rest, still = Lifted(np.zeros_like(metric), 0.0, 0.0), np.zeros_like(metric), float(mean @ metric @ mean)
+    for part, counts, quiet in _pieces(log, weights, theta):
+        scales = quiet**2 if scaled else np.ones(len(quiet))
+        times = np.ones(len(quiet)) if scaled else quiet
+        found += Lifted(rest, still * float(times @ scales), still**2 * float(times @ scales**2))
+        if not part.n_rounds:
+            continue
         rows = _dense(part)
         chances = revealed(rows @ theta, part)
         sums = _round_sums(chances.predicted - chances.expected, rows, part)
@@ -117,12 +125,16 @@ def lifted_gradients(
     return found
 
 
-def _pieces(log: BanditLog, weights: Vector) -> Iterator[tuple[BanditLog, Vector]]:
-    """Rounds that count, some at a time."""
+def _pieces(log: BanditLog, weights: Vector, theta: Vector) -> Iterator[tuple[BanditLog, Vector, Vector]]:
+    """Rounds that count and are not quiet, some at a time, with their weights, and the weights of quiet ones."""
     counts = np.flatnonzero(weights > 0)
     log, weights = (log, weights) if len(counts) == len(weights) else (log[counts], weights[counts])
     for start, stop in ragged.blocks(log.offsets, log.n_features, PIECE):
-        yield log[start:stop], weights[start:stop]
+        part = log[start:stop]
+        chances = revealed(np.asarray(part.features @ theta.astype(part.features.dtype), dtype=np.float64), part)
+        away = np.add.reduceat(np.abs(chances.predicted - chances.expected), part.offsets[:-1])
+        loud, some = away > QUIET, weights[start:stop]
+        yield part[np.flatnonzero(loud)], some[loud], some[~loud]
 
 
 def _dense(log: BanditLog) -> Matrix:
@@ -201,6 +213,9 @@ def _solved_by_arms(log: BanditLog, scale: float, theta: Vector, metric: Matrix,
 
 def _covariances(rows: Matrix, shares: Vector, log: BanditLog) -> NDArray[np.float64]:
     """Of every round's rows under the shares, shape (N, d, d)."""
-    starts = log.offsets[:-1]
-    centred = rows - np.repeat(np.add.reduceat(shares[:, None] * rows, starts, axis=0), log.n_arms, axis=0)
+    starts, even = log.offsets[:-1], even_arms(log)
+    centred = rows - np.repeat(_round_sums(shares, rows, log), log.n_arms, axis=0)
+    if even is not None:
+        by_round = centred.reshape(len(starts), even, -1)
+        return np.asarray(by_round.transpose(0, 2, 1) @ (shares.reshape(-1, even, 1) * by_round))
     return np.asarray(np.add.reduceat((shares[:, None] * centred)[:, :, None] * centred[:, None, :], starts, axis=0))

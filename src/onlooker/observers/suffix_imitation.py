@@ -57,6 +57,11 @@ WITHOUT_INTERVALS = 1e-5
 """Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
 
 
+RANGED = 20_000
+"""Rows, evenly spread over the log, that say over which range an effect is drawn: all of a long log
+take as long as its fit."""
+
+
 class SuffixImitation(Observer):
     """The paper's observer: discard a burn-in, fit a linear policy to the picks after it.
 
@@ -396,8 +401,9 @@ class SuffixImitation(Observer):
         rows = log.features if isinstance(log, BanditLog) else None
         self._seen = None
         if isinstance(rows, np.ndarray):
-            squares = np.einsum("ij,ij->j", rows, rows) / max(1, len(rows))
-            self._seen = (rows.min(axis=0), rows.mean(axis=0), rows.max(axis=0), squares)
+            some = rows if len(rows) <= RANGED else rows[np.linspace(0, len(rows) - 1, RANGED).astype(np.int64)]
+            squares = np.einsum("ij,ij->j", some, some) / max(1, len(some))
+            self._seen = (some.min(axis=0), some.mean(axis=0), some.max(axis=0), squares)
         self.policy_ = basis.policy(theta, log, band)
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None
