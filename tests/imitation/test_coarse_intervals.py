@@ -5,7 +5,7 @@ import pytest
 
 from onlooker import BanditLog, SuffixImitation
 from onlooker.imitation import softmax
-from onlooker.imitation.objective import Windows
+from onlooker.imitation.objective import Windows, single_sandwich
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.factored_curvature import block_hessian, decorrelated
 from onlooker.logs.factored_windows import block_edges, window_products
@@ -123,3 +123,17 @@ def test_long_fits_agree_with_scikit_learn():
     found = SuffixImitation(burn_in="naive", l2=1e-3).fit(BanditLog.from_contexts(X, chosen, arms=range(6)))
     other = LogisticRegression(C=1 / (1e-3 * 12_000), fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=500)
     np.testing.assert_allclose(found.theta_.reshape(6, 8), other.fit(X, chosen).coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(("apart", "single"), [(1.0, True), (1e-3, False)])
+def test_sandwich_in_single_precision_is_right_or_left_alone(apart, single):
+    """A second context that hardly differs from the first widens variances, and rounding with them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 3)) * np.array([1.0, 1.0, 1e-9])
+    X[:, 1] = X[:, 0] + apart * X[:, 1]
+    rows = X / np.sqrt(400)
+    metric, meat = np.linalg.inv(rows.T @ rows), rows.T @ (rng.exponential(size=(400, 1)) * rows)
+    found = single_sandwich(meat, metric)
+    assert (found is not None) == single
+    if found is not None:
+        np.testing.assert_allclose(found, metric @ meat @ metric, rtol=1e-4, atol=1e-5 * np.diag(found).min())

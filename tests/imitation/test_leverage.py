@@ -9,15 +9,15 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from onlooker import BanditLog, Environment, LinUCB, Mask, SuffixImitation, simulate
-from onlooker.imitation.leverage import ROUNDS_PER_WEIGHT, lifted_gradients
+from onlooker.imitation.leverage import lifted_gradients
 from onlooker.imitation.objective import sandwich_covariance
 from onlooker.imitation.softmax import SoftmaxObjective
 
 
-def softmax_log(n: int, seed: int = 0, k: int = 5, d: int = 3) -> BanditLog:
+def softmax_log(n: int, seed: int = 0, k: int = 5, d: int = 3, sharp: float = 1.0) -> BanditLog:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, k, d))
-    return BanditLog.from_dense(X, (X @ np.linspace(-1, 1, d) + rng.gumbel(size=(n, k))).argmax(axis=1))
+    return BanditLog.from_dense(X, (X @ np.linspace(-sharp, sharp, d) + rng.gumbel(size=(n, k))).argmax(axis=1))
 
 
 def fitted(log: BanditLog, **options) -> SuffixImitation:
@@ -58,10 +58,21 @@ def test_parts_add_up() -> None:
     assert np.isclose((pieces[0] + pieces[1]).freedom, whole.freedom)
 
 
-def test_long_logs_hardly_change_where_leverage_is_left_out() -> None:
-    log = softmax_log(3 * ROUNDS_PER_WEIGHT + 1)
-    long, short = fitted(log), fitted(log[:-1])
-    np.testing.assert_allclose(np.diag(long.covariance_), np.diag(short.covariance_), rtol=0.01)
+@pytest.mark.parametrize(("sharp", "rounds"), [(1.0, 600), (10.0, 4000)])
+def test_leverage_is_left_out_where_it_hardly_matters(
+    sharp: float, rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A policy that hardly ever makes a mistake needs more rounds for it."""
+    log = softmax_log(rounds, sharp=sharp)
+    short, long = fitted(log[: rounds // 20], l2=1e-6), fitted(log, l2=1e-6)
+    for least in ("DECIDING", "DECIDING_PER_WEIGHT"):
+        monkeypatch.setattr(f"onlooker.imitation.leverage.{least}", 0)
+    left_out = fitted(log[: rounds // 20], l2=1e-6)
+    assert (np.diag(short.covariance_) > 1.04 * np.diag(left_out.covariance_)).all()
+    monkeypatch.setattr("onlooker.imitation.leverage.DECIDING", 10**9)
+    corrected = fitted(log, l2=1e-6)
+    assert not np.array_equal(corrected.covariance_, long.covariance_)
+    np.testing.assert_allclose(np.diag(corrected.covariance_), np.diag(long.covariance_), rtol=0.02)
 
 
 @pytest.mark.filterwarnings("ignore:the picks are separable")

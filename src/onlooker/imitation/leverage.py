@@ -26,12 +26,11 @@ from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 
-ROUNDS_PER_WEIGHT = 500
-"""Rounds for every weight from which on leverage is left out.
+EVEN = float(np.log(2))
+"""Loss of a round in which two arms are equally likely. At the minimum, the mean loss of a log is its mean entropy."""
 
-Learners that hardly ever make a mistake show their preferences in about one round of eight, and the correction then
-still adds 2% to a standard error; of a softmax policy it adds 0.2%.
-"""
+DECIDING, DECIDING_PER_WEIGHT = 500, 20
+"""Rounds as open as that, in all and for every weight, from which on leverage is left out: it would add 1% at most."""
 
 VALUES = 1 << 20
 """Values of gradients up to which it is done for rows that are not dense; and of Hessians that are solved together."""
@@ -55,7 +54,8 @@ def with_leverage(objective: Objective, at: CurvedPoint, covariance: Matrix, met
     In the place of the factor for the number of weights. Products of neighbours are left as they are.
     """
     free = objective.n_features - objective.n_redundant
-    if not free < objective.n_rounds <= ROUNDS_PER_WEIGHT * free:
+    open_rounds = objective.effective_rounds * min(1.0, at.loss / EVEN)
+    if objective.n_rounds <= free or open_rounds >= max(DECIDING, DECIDING_PER_WEIGHT * free):
         return covariance
     half = (inverse(at.hessian) if metric is None else metric) / objective.total
     lifted = objective.lifted(at.theta, half)
@@ -105,36 +105,41 @@ def lifted_gradients(
         scales = quiet**2 if scaled else np.ones(len(quiet))
         times = np.ones(len(quiet)) if scaled else quiet
         found += Lifted(rest, still * float(times @ scales), still**2 * float(times @ scales**2))
-        if not part.n_rounds:
-            continue
-        rows = _dense(part)
-        chances = revealed(rows @ theta, part)
-        sums = _round_sums(chances.predicted - chances.expected, rows, part)
-        scale = counts if scaled else np.ones(len(counts))
-        gradients = scale[:, None] * (sums - mean)
-        pulls = scale[:, None] * _pulled(rows, chances, part, gradients @ metric)
-        without = gradients + pulls
-        sizes = [np.einsum("ij,ij->i", each @ metric, each) for each in (pulls, gradients)]
-        strong = np.flatnonzero(sizes[0] > CLOSELY**2 * sizes[1])
-        if len(strong):
-            without[strong] = _solved(part[strong], scale[strong], theta, metric, gradients[strong])
-        repeats = np.ones(len(counts)) if scaled else counts
-        scatter = (repeats[:, None] * without).T @ without - (repeats[:, None] * gradients).T @ gradients
-        squared = np.einsum("ij,ij->i", without @ metric, without)
-        found += Lifted(scatter, float(repeats @ squared), float(repeats @ squared**2))
+        if part.n_rounds:
+            scale = counts if scaled else np.ones(len(counts))
+            found += _lifted(part, scale, np.ones(len(counts)) if scaled else counts, theta, mean, metric)
     return found
+
+
+def _lifted(log: BanditLog, scale: Vector, repeats: Vector, theta: Vector, mean: Vector, metric: Matrix) -> Lifted:
+    """The same of some rounds, which are scaled and repeated so."""
+    chances = revealed(np.asarray(log.features @ theta.astype(log.features.dtype), dtype=np.float64), log)
+    gradients = scale[:, None] * (_round_sums(chances.predicted - chances.expected, log) - mean)
+    steps = gradients @ metric
+    pulls = scale[:, None] * _pulled(chances, log, steps)
+    turned = pulls @ metric
+    sizes = np.einsum("ij,ij->i", steps, gradients)
+    strong = np.flatnonzero(np.einsum("ij,ij->i", turned, pulls) > CLOSELY**2 * sizes)
+    if len(strong):
+        pulls[strong] = _solved(log[strong], scale[strong], theta, metric, gradients[strong])
+        turned[strong] = pulls[strong] @ metric
+    sizes += np.einsum("ij,ij->i", 2 * steps + turned, pulls)
+    half = pulls.T @ (repeats[:, None] * (gradients + pulls / 2))
+    return Lifted(half + half.T, float(repeats @ sizes), float(repeats @ sizes**2))
 
 
 def _pieces(log: BanditLog, weights: Vector, theta: Vector) -> Iterator[tuple[BanditLog, Vector, Vector]]:
     """Rounds that count and are not quiet, some at a time, with their weights, and the weights of quiet ones."""
     counts = np.flatnonzero(weights > 0)
     log, weights = (log, weights) if len(counts) == len(weights) else (log[counts], weights[counts])
-    for start, stop in ragged.blocks(log.offsets, log.n_features, PIECE):
-        part = log[start:stop]
+    # Rows that are not dense are not written out here: what counts is the rounds' gradients.
+    offsets = np.arange(log.n_rounds + 1) if isinstance(log.features, Layout) else log.offsets
+    for start, stop in ragged.blocks(offsets, log.n_features, PIECE):
+        part, some = log[start:stop], weights[start:stop]
         chances = revealed(np.asarray(part.features @ theta.astype(part.features.dtype), dtype=np.float64), part)
         away = np.add.reduceat(np.abs(chances.predicted - chances.expected), part.offsets[:-1])
-        loud, some = away > QUIET, weights[start:stop]
-        yield part[np.flatnonzero(loud)], some[loud], some[~loud]
+        loud = away > QUIET
+        yield (part, some, some[:0]) if loud.all() else (part[np.flatnonzero(loud)], some[loud], some[~loud])
 
 
 def _dense(log: BanditLog) -> Matrix:
@@ -142,22 +147,27 @@ def _dense(log: BanditLog) -> Matrix:
     return np.asarray(rows.toarray() if isinstance(rows, Layout) else rows, dtype=np.float64)
 
 
-def _pulled(rows: Matrix, chances: Likelihood, log: BanditLog, steps: Matrix) -> Matrix:
+def _pulled(chances: Likelihood, log: BanditLog, steps: Matrix) -> Matrix:
     """Every round's Hessian times the round's step."""
-    even = even_arms(log)
-    if even is None:
+    rows, even = log.features, even_arms(log)
+    if isinstance(rows, Layout):
+        along = rows.along(steps, log.offsets)
+    elif even is None:
         along = np.einsum("ij,ij->i", rows, np.repeat(steps, log.n_arms, axis=0))
     else:
         along = (rows.reshape(-1, even, rows.shape[1]) @ steps[:, :, None]).ravel()
     values = _centred(along, chances.predicted, log)
     if log.possible is not None:
         values -= _centred(along, chances.expected, log)
-    return _round_sums(values, rows, log)
+    return _round_sums(values, log)
 
 
-def _round_sums(values: Vector, rows: Matrix, log: BanditLog) -> Matrix:
+def _round_sums(values: Vector, log: BanditLog) -> Matrix:
     """Sum of every round's rows, each times its value, shape (N, d)."""
-    even = even_arms(log)
+    rows, even = log.features, even_arms(log)
+    if isinstance(rows, Layout):
+        sums = rows.round_sums(values, log.offsets)
+        return sums.toarray() if isinstance(sums, Layout) else np.array(sums, dtype=np.float64)
     if even is None:
         return np.asarray(np.add.reduceat(values[:, None] * rows, log.offsets[:-1], axis=0))
     return np.asarray((values.reshape(-1, 1, even) @ rows.reshape(-1, even, rows.shape[1]))[:, 0])
@@ -176,45 +186,49 @@ def _root(metric: Matrix) -> Matrix:
 
 
 def _solved(log: BanditLog, scale: Vector, theta: Vector, metric: Matrix, gradients: Matrix) -> Matrix:
-    """`(I - H M)^-1 g` of every round, with leverages of at most `MOST`: `g + H R (I - R' H R)^-1 R' g`, `R R' = M`."""
-    found = gradients.copy()
-    if log.possible is None and log.n_features > int(log.n_arms.max()):
-        for t in range(log.n_rounds):
-            found[t] += _solved_by_arms(log[t : t + 1], float(scale[t]), theta, metric, gradients[t])
-        return found
-    root = _root(metric)
-    for start, stop in ragged.blocks(log.offsets, log.n_features**2, VALUES):
-        some, part = slice(start, stop), log[start:stop]
-        rows = _dense(part)
-        chances = revealed(rows @ theta, part)
-        hessians = _covariances(rows, chances.predicted, part)
-        if part.possible is not None:
-            hessians -= _covariances(rows, chances.expected, part)
-        turned = (scale[some, None, None] * hessians) @ root
-        values, vectors = np.linalg.eigh(root.T @ turned)
-        steps = np.einsum("tji,tj->ti", vectors, gradients[some] @ root) / (1 - np.minimum(values, MOST))
-        found[some] += np.einsum("tij,tjk,tk->ti", turned, vectors, steps, optimize=True)
+    """What `(I - H M)^-1` adds to every round's gradient, with leverages of at most `MOST`."""
+    by_arms = log.possible is None and log.n_features > int(log.n_arms.max())
+    found, root = np.empty_like(gradients), metric if by_arms else _root(metric)
+    for start, stop in ragged.blocks(log.offsets, log.n_features if by_arms else log.n_features**2, VALUES):
+        some = slice(start, stop)
+        solve = _solved_by_arms if by_arms else _solved_by_weights
+        found[some] = solve(log[some], scale[some], theta, root, gradients[some])
     return found
 
 
-def _solved_by_arms(log: BanditLog, scale: float, theta: Vector, metric: Matrix, gradient: Vector) -> Vector:
-    """What `_solved` adds to the gradient of one round, where it has fewer arms than features.
-
-    With `H = B' B`, a row of `B` an arm, that is `B' (I - B M B')^-1 B M g`.
-    """
+def _solved_by_weights(log: BanditLog, scale: Vector, theta: Vector, root: Matrix, gradients: Matrix) -> Matrix:
+    """`H R (I - R' H R)^-1 R' g`, `R R' = M`."""
     rows = _dense(log)
+    chances = revealed(rows @ theta, log)
+    hessians = _covariances(rows, chances.predicted, log)
+    if log.possible is not None:
+        hessians -= _covariances(rows, chances.expected, log)
+    turned = (scale[:, None, None] * hessians) @ root
+    values, vectors = np.linalg.eigh(root.T @ turned)
+    steps = np.einsum("tji,tj->ti", vectors, gradients @ root) / (1 - np.minimum(values, MOST))
+    return np.asarray(np.einsum("tij,tjk,tk->ti", turned, vectors, steps, optimize=True))
+
+
+def _solved_by_arms(log: BanditLog, scale: Vector, theta: Vector, metric: Matrix, gradients: Matrix) -> Matrix:
+    """The same where rounds have fewer arms than weights: `B' (I - B M B')^-1 B M g`, `H = B' B`, a row an arm."""
+    rows, d = _dense(log), log.n_features
     shares = revealed(rows @ theta, log).predicted
-    arms = np.sqrt(scale * shares)[:, None] * (rows - shares @ rows)
-    turned = arms @ metric
-    values, vectors = np.linalg.eigh(turned @ arms.T)
-    steps = vectors @ ((vectors.T @ (turned @ gradient)) / (1 - np.minimum(values, MOST)))
-    return np.asarray(arms.T @ steps)
+    centred = rows - np.repeat(_round_sums(shares, log), log.n_arms, axis=0)
+    # Rounds with fewer arms than others get rows of zeros.
+    arms = np.zeros((log.n_rounds, int(log.n_arms.max()), d))
+    at = np.repeat(np.arange(log.n_rounds), log.n_arms)
+    arms[at, np.arange(len(at)) - log.offsets[at]] = np.sqrt(np.repeat(scale, log.n_arms) * shares)[:, None] * centred
+    turned = (arms.reshape(-1, d) @ metric).reshape(arms.shape)
+    values, vectors = np.linalg.eigh(turned @ arms.transpose(0, 2, 1))
+    steps = vectors.transpose(0, 2, 1) @ (turned @ gradients[:, :, None])
+    steps = vectors @ (steps / (1 - np.minimum(values, MOST))[:, :, None])
+    return np.asarray((arms.transpose(0, 2, 1) @ steps)[:, :, 0])
 
 
 def _covariances(rows: Matrix, shares: Vector, log: BanditLog) -> NDArray[np.float64]:
     """Of every round's rows under the shares, shape (N, d, d)."""
     starts, even = log.offsets[:-1], even_arms(log)
-    centred = rows - np.repeat(_round_sums(shares, rows, log), log.n_arms, axis=0)
+    centred = rows - np.repeat(_round_sums(shares, log), log.n_arms, axis=0)
     if even is not None:
         by_round = centred.reshape(len(starts), even, -1)
         return np.asarray(by_round.transpose(0, 2, 1) @ (shares.reshape(-1, even, 1) * by_round))

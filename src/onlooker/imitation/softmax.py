@@ -235,6 +235,12 @@ class SoftmaxObjective(Objective):
         return work > LONG * self.stride
 
     @property
+    def effective_rounds(self) -> float:
+        """Rounds that would tell as much if all weighed the same: fewer where weights scale them."""
+        used = self.weights[:: self.stride]
+        return float(used.sum() ** 2 / (used @ used)) if self.scaled else self.n_rounds
+
+    @property
     def coarse(self) -> bool:
         """Logs with weights for each arm that are not short: there intervals take most of a fit."""
         rows = self.log.features

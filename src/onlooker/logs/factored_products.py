@@ -176,6 +176,13 @@ class FactoredProducts(Layout):
                 parts.append((self.contexts[:, :, None] * items[:, None, :]).reshape(len(items), -1))
         return np.hstack(parts) if len(parts) > 1 else np.asarray(parts[0], dtype=np.float64)
 
+    def along(self, steps: Matrix, offsets: Index) -> Vector:
+        """Every row times the weights of its round."""
+        if not (self.only_blocks and self.which is None):
+            return super().along(steps, offsets)
+        by_arm = steps.reshape(self.n_rounds, self.n_arms, -1)
+        return np.asarray((by_arm @ self.block_contexts[:, :, None]).ravel(), dtype=np.float64)
+
     def by_round(self, values: Vector) -> Matrix:
         """One value per row as a matrix, shape (R, K): 0 where an arm is not offered."""
         if self.which is None:

@@ -17,7 +17,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.types import Features, Ids, Index, Matrix, Vector
-from onlooker.logs.ragged import as_features
+from onlooker.logs.ragged import as_features, blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -87,6 +87,15 @@ class Layout(ABC):
     @abstractmethod
     def round_sums(self, values: Vector, offsets: Index) -> Layout | Matrix:
         """Weighted sum of the rows of every round, one row per round; an array where sums are dense."""
+
+    def along(self, steps: Matrix, offsets: Index) -> Vector:
+        """Every row times the weights of its round, of which there is a row each: shape (rows,)."""
+        found = np.empty(self.shape[0])
+        for start, stop in blocks(offsets, self.shape[1]):
+            rows = slice(int(offsets[start]), int(offsets[stop]))
+            own = np.repeat(steps[start:stop], np.diff(offsets[start : stop + 1]), axis=0)
+            found[rows] = np.einsum("ij,ij->i", self[rows].toarray(), own)
+        return found
 
     def covariance(self, shares: Vector, weights: Vector, offsets: Index) -> Matrix:
         """Covariance of the rows within each round by their shares, times the round's weight, summed; shape (d, d)."""
