@@ -295,6 +295,34 @@ def test_files_that_differ_are_both_named(opened, other, said):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("chosen", (pa.int64(), pa.bool_())),
+        ("colour", (pa.string(), pa.dictionary(pa.int32(), pa.string()))),
+        ("step", (pa.timestamp("us"), pa.timestamp("us", "UTC"))),
+        ("step", (pa.timestamp("us"), pa.date32())),
+    ],
+)
+def test_kinds_that_cannot_be_joined_are_refused(name, kinds):
+    at = TABLE.column_names.index(name)
+    for number, kind in enumerate(kinds, 1):
+        column = TABLE[name] if name != "step" else TABLE[name].cast(pa.int64()).cast(pa.timestamp("s"))
+        column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind, safe=False)
+        pq.write_table(TABLE.set_column(at, name, column), f"{number}.parquet")
+    with pytest.raises(InputError, match=rf"^2\.parquet: column '{name}' holds .*1\.parquet: make them one kind$"):
+        read_log(["1.parquet", "2.parquet"], order_by="step")
+
+
+def test_a_partition_without_a_value_is_missing():
+    for month, part in (("9", TABLE[:90]), ("__HIVE_DEFAULT_PARTITION__", TABLE[90:])):
+        Path(f"log/month={month}").mkdir(parents=True)
+        pq.write_table(part, f"log/month={month}/part-0.parquet")
+    assert read_log("log", **COLUMNS).n_rounds == read_log(TABLE, **COLUMNS).n_rounds
+    with pytest.raises(InputError, match=r"column 'month', row 91 .* is missing, one of 270 such rows"):
+        read_logs("log", by="month", **COLUMNS)
+
+
 def test_a_folder_that_gains_a_file_while_it_is_read():
     in_parts("log/day{}.parquet")
     scan = scan_log("log", **COLUMNS)

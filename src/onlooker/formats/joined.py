@@ -16,7 +16,7 @@ from onlooker.base.text import shown
 from onlooker.formats.format import Source, named
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs.columns import Columns
-from onlooker.logs.encoding import is_number, is_text
+from onlooker.logs.encoding import is_text
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -146,13 +146,15 @@ class Joined:
     def _check_kinds(self, first: Any, other: Any, columns: Columns) -> None:
         import pyarrow as pa
 
-        tests = (is_number, is_text, pa.types.is_temporal)
         for field in first:
-            kind, ids = other.field(field.name).type, self._ids(columns)
-            alike = kind == field.type or any(test(kind) and test(field.type) for test in tests)
-            if not alike and field.name not in ids and pa.null() not in {kind, field.type}:
-                where = shown(self._sources[0].path)
-                raise InputError(f"column {field.name!r} holds {kind}, but {field.type} in {where}: make them one kind")
+            found = other.field(field.name)
+            if field.name in self._ids(columns):
+                continue
+            try:
+                pa.unify_schemas([pa.schema([field]), pa.schema([found])], promote_options="permissive")
+            except (pa.ArrowTypeError, pa.ArrowInvalid) as error:
+                said = f"column {field.name!r} holds {found.type}, but {field.type} in {shown(self._sources[0].path)}"
+                raise InputError(f"{said}: make them one kind") from error
 
 
 def check_same_columns(source: Source, first: Source) -> None:
@@ -237,5 +239,7 @@ class Partitioned:
     def _scalar(self, name: str) -> Any:
         import pyarrow as pa
 
+        # A partition without a value has no type of its own: other folders say what it is.
+        kinds = {int: pa.int64(), str: pa.string()}
         value = self._partitions[name]
-        return pa.scalar(value, pa.int64() if isinstance(value, int) else pa.string())
+        return pa.scalar(value, kinds.get(type(value), pa.null()))
