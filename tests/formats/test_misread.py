@@ -274,3 +274,16 @@ def test_outcomes_are_told_after_short_parts_too(tmp_path):
     scan = scan_log(f"{tmp_path}/*.parquet")
     with pytest.warns(OnlyOnPicksWarning, match="'bought'"):
         list(scan)
+
+
+@pytest.mark.parametrize("odd", ["", "oops", "n/a"])
+def test_fractions_as_text_are_not_left_out_as_levels(tmp_path, odd):
+    prices = [str(k / 8 - 1) for k in range(2 * N)]
+    prices[7] = odd or prices[7]
+    columns = {"round": np.repeat(np.arange(N), 2), "chosen": np.tile([0, 1], N), "price": prices, "size": range(2 * N)}
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    for read in both(tmp_path / "log.parquet"):
+        with pytest.raises(InputError, match=r"column 'price' holds '.*' and the like, which is text: write plain num"):
+            read()
+    for read in both(tmp_path / "log.parquet", categories=["price"]):
+        assert len(read().feature_names) == 2 * N

@@ -222,6 +222,16 @@ def test_a_scan_has_the_rounds_of_the_log(shop, tmp_path, suffix, batch_rows):
             assert_equal_logs(scan.read(), whole)
 
 
+@pytest.mark.parametrize("offered", [None, "offered"])
+def test_a_scan_has_numbered_arms_in_the_order_of_the_log(tmp_path, offered):
+    rows = ["age,shown,offered", *(f"{k / 7},{(9, 10, 100)[k % 3]},9|10|100" for k in range(30))]
+    (tmp_path / "visits.csv").write_text("\n".join(rows))
+    options = {"context": ["age"], "arm": "shown", "offered": offered}
+    log, scan = read_log(tmp_path / "visits.csv", **options), scan_log(tmp_path / "visits.csv", **options)
+    assert log.features.arms.tolist() == scan.all_arms.tolist() == [9, 10, 100]
+    assert_equal_logs(scan.read(), log)
+
+
 def test_a_scan_checks_times_and_gathers_levels(visits, tmp_path):
     path = written(visits[::-1], tmp_path / "log.csv")
     options = {"context": ["age", "device"], "arm": "shown", "order_by": "time"}

@@ -32,6 +32,8 @@ LEFT_OUT = {
     "item_id": (RNG.integers(50, size=N * K), "an id"),
     "request_uuid": (np.arange(N * K) + 7, "an id"),
     "zzz": (np.repeat(RNG.permutation(N) * 3, K), "an id"),
+    "timestamp": (1_700_000_000 + np.arange(N * K), "a time"),
+    "created_at": (1.7e9 + np.arange(N * K) / 7, "a time"),
     "p_show": (SHARES.ravel(), "a probability"),
     "display_prob": (SHARES.ravel(), "a probability"),
     "logged_propensity": (np.repeat(SHARES[:, 0], K), "a probability"),

@@ -230,7 +230,8 @@ class _Survey:
         (ids,) = self._ids
         if self._columns.order_by is None and self._counts.found:
             warn_rounds(self._columns.round)
-        return Items(arms=Arms(whole_ids(ids) if self._text_ids and is_text(ids.type) else ids))
+        # As whole numbers they are in another order than as text: 9 comes before 10.
+        return Items(arms=Arms(distinct([whole_ids(ids)]) if self._text_ids and is_text(ids.type) else ids))
 
     def n_offered(self, n_arms: int) -> int:
         """How many arms a round offers, about."""

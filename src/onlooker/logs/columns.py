@@ -41,6 +41,9 @@ _GROUPED = re.compile(
 )
 """A number whose thousands may be apart."""
 
+_FRACTION = re.compile(r"\s*[+-]?\d*[.,]\d+(?:[eE][+-]?\d+)?\s*")
+"""A number that is not whole; a whole one may be a label."""
+
 CROSS_EXAMPLE = "pass pairs such as ('age', 'price')"
 """How pairs of columns are given."""
 
@@ -334,9 +337,7 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
     """Decide which of the columns that could be categories are; those that are left out are named in a warning."""
     categories = {*(columns.categories or ())}
     for name, found in levels.items():
-        if name not in categories and (
-            (len(found) > MOST_LEVELS and all(map(_AMOUNT.fullmatch, found))) or _apart(found)
-        ):
+        if name not in categories and _are_numbers(found):
             raise InputError(
                 f"column {name!r} holds {next(iter(found))[:40]!r} and the like, which is text: "
                 "write plain numbers, or name it with `categories`"
@@ -360,6 +361,14 @@ def settle(names: Sequence[str], levels: Mapping[str, Mapping[str, int]], column
         warn(message, ColumnsLeftOutWarning)
     coded = [name for name in dict.fromkeys([*kept, *columns.crossed]) if name in levels]
     return Encoding.of_columns(kept, {name: level_order(levels[name]) for name in coded}, columns.cross)
+
+
+def _are_numbers(levels: Mapping[str, int]) -> bool:
+    """Whether text is meant as numbers: with thousands apart, or too many levels of amounts or mostly of fractions."""
+    if len(levels) <= MOST_LEVELS:
+        return _apart(levels)
+    fractions = sum(_FRACTION.fullmatch(level) is not None for level in levels)
+    return 2 * fractions > len(levels) or all(map(_AMOUNT.fullmatch, levels)) or _apart(levels)
 
 
 def _apart(levels: Mapping[str, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Numeric columns that are not features although they look like them: ids, row numbers, probabilities of the picks.
+"""Numeric columns that are not features although they look like them: ids, times, probabilities of the picks.
 
 The name raises a suspicion and the first rows confirm it; some columns need no name. What is left out is named in a
 warning, which says how to keep it.
@@ -19,6 +19,7 @@ from onlooker.base.types import Index, Vector
 from onlooker.logs.columns import Columns, no_features
 from onlooker.logs.encoding import is_number
 from onlooker.logs.grouping import group_rounds
+from onlooker.logs.timestamps import may_be_time
 
 _HEAD_ROWS, _HEAD_VALUES = 1 << 16, 1 << 22
 """Rows and values that are examined: 32 MB of a wide table."""
@@ -143,6 +144,7 @@ def doubtful(head: Any, columns: Columns, names: Sequence[str]) -> dict[str, str
         return {}
     rounds = _rounds(head, keys, cut=len(head) >= head_rows(len(names)))
     found = {name: _what(name, _values(head[name]), rounds, crossed=name in columns.crossed) for name in numbers}
+    found |= {name: "a time" for name in numbers if not found[name] and may_be_time(name, head.schema.field(name).type)}
     found |= {name: _SHARED for name in texts if rounds.same(_codes(head[name]))}
     return {name: what for name, what in found.items() if what}
 
