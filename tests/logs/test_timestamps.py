@@ -190,3 +190,35 @@ def test_digits_beyond_microseconds_are_cut_off(digits):
 def test_a_year_zero_is_refused_where_it_stands():
     with pytest.raises(InputError, match=r"row 2 .*is '0000-01-01', which says no order"):
         as_times(np.array(["2024-01-01", "0000-01-01"], dtype=object), "time")
+
+
+SHAPES = {
+    "contexts": ({"context": ["age"], "arm": "shown"}, {"shown": ["a", "b", "a", "b"] * 5}),
+    "offers": ({"context": ["age"], "arm": "shown", "offered": "on"}, {"shown": ["a", "b"] * 10, "on": ["a|b"] * 20}),
+    "wide": ({}, {"chosen": [1, 2] * 10, "arm1_x": np.arange(20) / 7, "arm2_x": np.arange(20) / 9}),
+    "candidates": ({}, {"chosen": [0, 1] * 10, "candidates": [[{"x": k / 7}, {"x": k / 9}] for k in range(20)]}),
+}
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("s"), pa.int64()], ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_times_of_rows_that_are_rounds_are_watched_too(tmp_path, shape, kind):
+    """A burn-in discards the first rows, so newest first would discard the wrong end without a word."""
+    options, columns = SHAPES[shape]
+    path = tmp_path / "log.parquet"
+    for times, told in ((range(20), 0), (range(20, 0, -1), 1)):
+        table = pa.table({"age": np.arange(20) / 3, **columns, "timestamp": pa.array(times, pa.int64()).cast(kind)})
+        pq.write_table(table, path)
+        for read in (lambda **more: read_log(path, **more), lambda table=table, **more: read_log(table, **more)):
+            assert warned(read, **options).count(TimesOutOfOrderWarning) == told
+        assert TimesOutOfOrderWarning not in warned(read_log, path, order_by="timestamp", **options)
+        if options:
+            assert warned(scan_log, path, **options).count(TimesOutOfOrderWarning) == told
+
+
+def test_every_learner_of_rows_that_are_rounds_has_its_own_order():
+    options, columns = SHAPES["contexts"]
+    days = pa.array([*range(10), *range(10)], pa.int64()).cast(pa.timestamp("s"))
+    for shops, told in ((np.repeat(["a", "b"], 10), 0), (["a"] * 19 + ["b"], 1)):
+        table = pa.table({"age": np.arange(20) / 3, **columns, "when": days, "shop": shops})
+        assert warned(read_logs, table, by="shop", **options).count(TimesOutOfOrderWarning) == told

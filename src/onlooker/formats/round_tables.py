@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from onlooker.logs.round_table import (
     resolved,
     rounds_of_table,
 )
-from onlooker.logs.timestamps import Counts, check_one_kind, warn_rounds
+from onlooker.logs.timestamps import Counts, Falls, check_one_kind, falls_in, time_beside, warn_falls, warn_rounds
 
 _SURVEY_ROWS = 1 << 16
 """Rows that are read together in the pass that finds arms and levels."""
@@ -48,9 +49,21 @@ _SURVEY_ROWS = 1 << 16
 def read_rounds(source: Source, columns: Columns) -> Rounds:
     """Read a table of one row per round into memory."""
     columns = resolved(source.names, columns)
-    table = source.table(in_table(source.names, columns))
+    read, watched = _with_time(source, in_table(source.names, columns))
+    table = source.table(read)
     check_text(table)
-    return rounds_of_table(table, columns)
+    found = rounds_of_table(table, columns)
+    if watched and falls_in(table[watched], table[columns.by] if columns.by else None):
+        warn_falls([watched])
+    return found
+
+
+def _with_time(source: Source, columns: Columns) -> tuple[Columns, str | None]:
+    """Where no time is named, the column that looks like one, which is read to see whether it falls."""
+    if columns.order_by is not None:
+        return columns, None
+    watched = time_beside(source.schema(columns), [*columns.keys, *columns.context])
+    return replace(columns, order_by=watched), watched
 
 
 class RoundScan:
@@ -65,6 +78,7 @@ class RoundScan:
         for source in sources:
             with named(source.path, "read"):
                 self._survey.see(source)
+        self._survey.warn_order()
         with named(sources[0].path, "read"):
             self._items = items or self._survey.items()
             self._encoding = context_encoding(self._survey.levels, self._columns)
@@ -168,6 +182,7 @@ class _Survey:
         self._text_ids = self._blanks = False
         self._kinds = {columns.round: IdKind(columns.round)} if columns.round else {}
         self._counts = Counts(text=True)
+        self._falls: dict[str, Falls] = {}
         self._rows = self._offered = 0
 
     def see(self, source: Source) -> None:
@@ -176,13 +191,13 @@ class _Survey:
 
         columns = self._columns
         resolved(source.names, columns)
-        read = in_table(source.names, columns)
+        read, watched = _with_time(source, in_table(source.names, columns))
         schema = source.schema(read)
         texts = category_columns(schema, columns)
         if self._rows and set(texts) != set(self.levels):
             raise InputError("has other categories than the files before it: name them with `categories`")
         self.levels = self.levels or {name: Counter() for name in texts}
-        names = [*texts, columns.arm, columns.offered, columns.round]
+        names = [*texts, columns.arm, columns.offered, columns.round, watched]
         self._text_ids = self._text_ids or source.text_ids
         row = 0
         for batch in source.batches(read, list(dict.fromkeys(filter(None, names))), _SURVEY_ROWS):
@@ -192,6 +207,8 @@ class _Survey:
             for name in texts:
                 self.levels[name].update(level_counts(table[name], name))
             self._see_ids(table, row)
+            if watched is not None:
+                self._falls.setdefault(watched, Falls()).see(table[watched].combine_chunks())
             for name, kind in self._kinds.items():
                 self._counts.see(table[name].combine_chunks())
                 if source.text_ids:
@@ -225,11 +242,15 @@ class _Survey:
         self._blanks = self._blanks or (found == " " and bool(pc.any(pc.match_substring(column, " ")).as_py()))
         self.mark = min((one for one in (self.mark, found) if one is not None), key=SEPARATORS.index)
 
+    def warn_order(self) -> None:
+        """Warn of rounds and times that are out of order."""
+        if self._columns.order_by is None and self._counts.found:
+            warn_rounds(self._columns.round)
+        warn_falls([name for name, seen in self._falls.items() if seen.found])
+
     def items(self) -> Items:
         """The arms."""
         (ids,) = self._ids
-        if self._columns.order_by is None and self._counts.found:
-            warn_rounds(self._columns.round)
         # As whole numbers they are in another order than as text: 9 comes before 10.
         return Items(arms=Arms(distinct([whole_ids(ids)]) if self._text_ids and is_text(ids.type) else ids))
 

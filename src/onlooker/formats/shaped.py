@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from onlooker.base.checks import check_once
@@ -24,11 +25,12 @@ def shaped(source: Source, columns: Columns) -> Source:
         return source
     check_once(source.names)
     again = source.kept() if isinstance(source, ArrowSource) and not source.again else source
-    shape = find_shape(_head(again, columns), columns)
+    head = _head(again, columns)
+    shape = find_shape(head, columns)
     if shape is None:
         return again
     _FOUND[_key(source)] = shape.assumed
-    return ShapedSource(again, shape)
+    return ShapedSource(again, shape, shape.time_among(head.schema))
 
 
 _FOUND: dict[str, str] = {}
@@ -112,19 +114,21 @@ def _reading(names: Sequence[str], columns: Columns, wanted: Sequence[str]) -> C
 class ShapedSource:
     """A source with one row per round, as a long table."""
 
-    def __init__(self, source: Source, shape: RowShape) -> None:
+    def __init__(self, source: Source, shape: RowShape, watched: str | None) -> None:
         self._source, self.rows = source, shape
         self.path, self.text_ids = source.path, source.text_ids
         self.names, self.columns = shape.names, shape.columns
         tops = [next(top for top in source.names if name == top or name.startswith(f"{top}.")) for name in shape.reads]
         self._reads = list(dict.fromkeys(tops))
         self._reading = _reading(source.names, shape.given, self._reads)
+        # What looks like a time is read as one where the table is read whole, to see whether it falls.
+        self._watching = replace(self._reading, order_by=watched or self._reading.order_by)
         self._told = False
         self._first_round = 0
 
     def table(self, columns: Columns) -> Any:
         """The long table, of the columns that are needed."""
-        rows = flattened(self._source.table(self._reading))
+        rows = flattened(self._source.table(self._watching))
         self.warn(rows)
         long = self.rows.long(rows)
         check_memory(2 * long.nbytes)

@@ -21,7 +21,7 @@ from onlooker.base.text import some_of
 from onlooker.base.types import Index
 from onlooker.logs.columns import Columns, is_outcome, understood
 from onlooker.logs.encoding import check_complete, is_text, place
-from onlooker.logs.timestamps import Falls, as_times, may_be_time, warn_falls
+from onlooker.logs.timestamps import as_times, falls_in, time_beside, warn_falls
 
 ARM = "arm"
 """What the long table calls the arms' ids where the caller does not."""
@@ -170,18 +170,17 @@ class RowShape(ABC):
         if columns.order_by is not None:
             as_times(arrow_values(table[columns.order_by]), columns.order_by, first_row)
 
-    def warn_times(self, table: Any) -> None:
-        """Warn of columns that look like times, fall from row to row and are not used."""
+    def time_among(self, schema: Any) -> str | None:
+        """A column of the table that looks like the rounds' time and is not used."""
         if self.given.order_by is not None:
-            return
-        names = [one.name for one in table.schema if one.name in self.left_out and may_be_time(one.name, one.type)]
-        fallen = []
-        for name in names:
-            seen = Falls()
-            seen.see(table[name].combine_chunks())
-            if seen.found:
-                fallen.append(name)
-        warn_falls(fallen)
+            return None
+        return time_beside(schema, [name for name in schema.names if name not in self.left_out])
+
+    def warn_times(self, table: Any) -> None:
+        """Warn of a column that looks like the rounds' time, falls from row to row and is not used."""
+        name = self.time_among(table.schema)
+        if name is not None and falls_in(table[name], None if self.given.by is None else table[self.given.by]):
+            warn_falls([name])
 
 
 def _check_finite(values: Any, name: str, rows: Index) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -214,6 +214,50 @@ def may_be_time(name: str, type: Any) -> bool:
     if pa.types.is_integer(type) or pa.types.is_floating(type):
         return name.strip().lower() in _NAMES
     return bool(pa.types.is_timestamp(type) or pa.types.is_date(type) or is_text(type))
+
+
+def time_beside(schema: Any, taken: Collection[str]) -> str | None:
+    """The first column of an Arrow schema, besides those that are taken, whose type or name says that it is a time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> schema = pa.schema({"age": pa.int64(), "note": pa.string(), "when": pa.timestamp("s"), "ts": pa.int64()})
+    >>> time_beside(schema, []), time_beside(schema, ["when"]), time_beside(schema, ["when", "ts"])
+    ('when', 'ts', None)
+    """
+    found = (
+        one.name
+        for one in schema
+        if one.name not in taken
+        and may_be_time(one.name, one.type)
+        and (not is_text(one.type) or one.name.strip().lower() in _NAMES | {"time", "date"})
+    )
+    return next(found, None)
+
+
+def falls_in(column: Any, by: Any = None) -> bool:
+    """Whether a column of times decreases, for some learner where `by` has that of every row.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> times = pa.chunked_array([["2024-01-01", "2024-01-02", "2024-01-01"]])
+    >>> falls_in(times), falls_in(times, pa.chunked_array([["a", "a", "b"]]))
+    (True, False)
+    """
+    parts = [column]
+    if by is not None:
+        codes = np.asarray(by.combine_chunks().dictionary_encode().indices.fill_null(-1))
+        order = np.argsort(codes, kind="stable")
+        starts = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), len(order)]
+        parts = [column.take(order[first:last]) for first, last in itertools.pairwise(starts)]
+    for part in parts:
+        seen = Falls()
+        seen.see(part.combine_chunks())
+        if seen.found:
+            return True
+    return False
 
 
 def warn_falls(names: Sequence[str]) -> None:
