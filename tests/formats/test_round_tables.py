@@ -309,7 +309,11 @@ def test_a_row_a_round_without_options_is_told_how_to_read_it(tmp_path):
         ({}, {"items": None, "features": ["price"]}, r"`features` are of the arms, .*: use `context`"),
         ({"age": None}, {}, r"column 'age', row 8 .* is missing: fill it in, or leave the round out$"),
         ({}, {"items": "twice"}, r"the items: column 'item' has the id 'i0' twice, in rows 1 and 10"),
-        ({}, {"items": "gap"}, r"the items: column 'price', row 3 .* is missing"),
+        (
+            {},
+            {"items": "gap"},
+            r"the items: column 'price', row 3 .* is missing: fill it in, or name the other columns",
+        ),
         ({}, {"items": "none"}, r"the items: there are none"),
         ({}, {"items": "bare"}, r"the items: the table has no feature besides 'item'"),
         ({}, {"items": "nowhere.csv"}, r"nowhere\.csv: there is no such file"),

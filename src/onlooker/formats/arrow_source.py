@@ -154,5 +154,5 @@ def _arrow_errors() -> Iterator[None]:
         raise InputError(f"{TABLE} does not fit into memory: read a part of it") from error
     except Exception as error:  # any library may be behind it
         raise InputError(
-            f"{TABLE} cannot be read as Arrow data ({one_line(error)}): make every column one kind"
+            f"{TABLE} cannot be read as Arrow data ({one_line(error)}): give columns different names, and each one kind"
         ) from error

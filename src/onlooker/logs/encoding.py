@@ -72,10 +72,19 @@ def has_gap(column: Any) -> bool:
     return _gaps(column) is not None
 
 
-def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bool = False, free: bool = True) -> None:
+def check_gaps(
+    table: Any,
+    names: Sequence[str],
+    first_row: int = 0,
+    *,
+    part: bool = False,
+    free: bool = True,
+    rounds: bool = True,
+) -> None:
     """Refuse feature columns that have gaps, all in one message.
 
-    Where it is settled which columns are features (not `free`), choosing others is not suggested.
+    Where it is settled which columns are features (not `free`), choosing others is not suggested; where rows are not
+    of `rounds`, as in a table of items, leaving them out is not.
 
     Examples
     --------
@@ -89,7 +98,8 @@ def check_gaps(table: Any, names: Sequence[str], first_row: int = 0, *, part: bo
     if not gaps:
         return
     level = " with a level such as 'none'" if any(is_text(table[name].type) for name in gaps) else ""
-    others = ", leave the round out (missing='leave-out'), or name the other columns with `features`"
+    others = ", or name the other columns with `features`"
+    others = f", leave the round out (missing='leave-out'){others}" if rounds else others
     remedies = others if free else ", or leave the round out"
     if len(gaps) == 1:
         ((name, found),) = gaps.items()

@@ -187,7 +187,7 @@ def _items(table: Any, columns: Columns) -> Items:
             check_columns(table.column_names, {"like": feature})
         return Items(arms=Arms(ids), features=feature_rows(table, encoding), encoding=encoding)
     names, texts = feature_columns(table.schema, plain)
-    check_gaps(table, names)
+    check_gaps(table, names, rounds=False)
     encoding = settle(names, {text: level_counts(table[text], text) for text in texts}, plain)
     return Items(arms=Arms(ids), features=feature_rows(table, encoding), encoding=encoding)
 
