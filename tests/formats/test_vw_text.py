@@ -302,3 +302,20 @@ def test_a_feature_that_mixes_numbers_and_text_is_told(tmp_path):
         read_log(path)
     # What is not read may be as it likes.
     assert read_log(path, features=["size"]).feature_names == ("size",)
+
+
+def test_contexts_have_the_arm_as_namespace(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    log = BanditLog.from_contexts(X, rng.choice([9, 10, 100], 40), feature_names=["age", "spend"])
+    path = tmp_path / "log.vw"
+    write_log(log, path)
+    back = read_log(path)
+    assert back.feature_names is not None
+    assert set(back.feature_names) >= {"9^age", "10^spend", "100^age"}
+    theta = rng.normal(size=6)
+    by_name = dict(zip(["9^age", "9^spend", "10^age", "10^spend", "100^age", "100^spend"], theta, strict=True))
+    np.testing.assert_allclose(
+        back.features @ np.array([by_name[name] for name in back.feature_names]), log.features @ theta
+    )
+    assert back.chosen.tolist() == log.chosen.tolist()

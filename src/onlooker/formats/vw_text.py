@@ -26,7 +26,7 @@ def write(log: BanditLog, target: BinaryIO, *, compress: bool = False, propensit
 
     `propensities`, one per row, give the label its probability.
     """
-    names = [_parted(name) for name in feature_labels(log.weight_names, log.n_features)]
+    names = [_parted(name) for name in _names(log)]
     with as_text_file(target, compress=compress) as file:
         first, ids = True, log.arm_ids
         for t in range(log.n_rounds):
@@ -38,6 +38,14 @@ def write(log: BanditLog, target: BinaryIO, *, compress: bool = False, propensit
                 file.write(f"{label}{tag}{''.join(_feature_words(names, row)) or '|'}\n")
             first = False
             file.write("\n")
+
+
+def _names(log: BanditLog) -> Sequence[str]:
+    """A feature's name; where each arm has weights of its own, the arm is the namespace."""
+    crossing = log.crossing
+    if crossing is None or crossing.arms is None or not crossing.context:
+        return feature_labels(log.weight_names, log.n_features)
+    return [*crossing.own, *(f"{arm}^{name}" for arm in crossing.arms for name in crossing.context)]
 
 
 def _label(log: BanditLog, t: int, propensities: Vector | None) -> str:
