@@ -49,14 +49,12 @@ MOST = 0.99
 """Leverage at most: without a round of 1 theta is not identified, and intervals a hundred times wider say so."""
 
 
-def with_leverage(
-    objective: Objective, at: CurvedPoint, covariance: Matrix, metric: Matrix | None, n_weights: float | None = None
-) -> Matrix:
+def with_leverage(objective: Objective, at: CurvedPoint, covariance: Matrix, metric: Matrix | None) -> Matrix:
     """A sandwich with every round's gradient taken at the theta of all other rounds; `metric`: the Hessian's inverse.
 
     In the place of the factor for the number of weights. Products of neighbours are left as they are.
     """
-    free = objective.n_features - objective.n_redundant if n_weights is None else n_weights
+    free = objective.n_features - objective.n_redundant
     if not free < objective.n_rounds <= ROUNDS_PER_WEIGHT * free:
         return covariance
     half = (inverse(at.hessian) if metric is None else metric) / objective.total

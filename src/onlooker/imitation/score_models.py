@@ -37,6 +37,8 @@ class Band(NamedTuple):
     """The weights with hardly any penalty."""
     covariance: Matrix
     """Of these."""
+    model: Matrix | None = None
+    """The same if the softmax holds and rounds are independent; bands have the larger error of both."""
 
 
 class Basis(Protocol):

@@ -27,7 +27,7 @@ With eight, a corner or a steep step between two knots is out of a curve's reach
 there are (`python benchmarks/nonlinear.py bands --knots 8`).
 """
 
-LOOSE, LEAST_SPREAD = 100.0, 1.0
+LOOSE, LEAST_SPREAD = 100.0, 0.5
 """For bands, the variance of a curve's weights is so many times the one that was chosen, and that of a curve whose bent
 part has at least this spread, in units of the score: picks that call for a straight line may still hide a bend.
 
@@ -281,12 +281,14 @@ class AdditiveBasis:
                 weights[features[0]] = (self.parts[mine[0]].sign or 1) * theta[places[0]]
                 continue
             turned = np.hstack([self.parts[i].coefficients * self.scales[i] for i in mine])
-            spread, middle = np.zeros((0, 0)), np.zeros(0)
+            spread, other, middle = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0)
             if band is not None:
                 spread = turned @ band.covariance[np.ix_(places, places)] @ turned.T
                 middle = turned @ band.theta[places]
-            part = self.parts[mine[0]]
-            terms.append(Term(features, part.splines, turned @ theta[places], spread, self.means[mine[0]], middle))
+            if band is not None and band.model is not None:
+                other = turned @ band.model[np.ix_(places, places)] @ turned.T
+            part, found = self.parts[mine[0]], turned @ theta[places]
+            terms.append(Term(features, part.splines, found, spread, self.means[mine[0]], middle, other))
         return AdditivePolicy(weights, log.feature_names, log.categories, terms)
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:

@@ -7,7 +7,9 @@ this is the Bayesian covariance `A^-1`, whose bands cover at their level on aver
 
 On average, that is: what the penalty hides is always the same at a peak or at a corner, and bands there hold the truth
 too seldom. So bands of curves are those of a fit with a far weaker penalty, which hides next to nothing: one step of
-Newton's from the minimum leads there. They have the chance in the picks alone, which is then larger.
+Newton's from the minimum leads there. They have the chance in the picks alone, which is then larger. Where picks are
+rare the rounds' gradients scatter by chance too little, as all are alike until one is picked. So bands take the larger
+of two errors: the sandwich's, which allows for neighbours that are alike, and the model's.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import numpy as np
 from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Matrix
 from onlooker.imitation.bounded import Flags, minimise_bounded
-from onlooker.imitation.leverage import with_leverage
 from onlooker.imitation.newton import Fit, minimise_and_look
 from onlooker.imitation.objective import (
     CurvedPoint,
@@ -39,13 +40,12 @@ def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tu
     def look(theta: np.ndarray) -> CurvedPoint:
         return objective.evaluate(theta) if width is None else objective.at_minimum(theta, width)
 
-    def spread(metric: Matrix, *, closely: bool) -> Matrix:
+    def spread(metric: Matrix) -> Matrix:
         if width is None or not isinstance(at, ScatteredPoint):
             return model_covariance(objective, at, metric)
         # A weight that its penalty decides on counts for nothing.
         decided = float(np.sum(metric * at.hessian) - objective.l2 * np.trace(metric))
-        covariance = sandwich_covariance(objective, at, width, metric, decided)
-        return with_leverage(objective, at, covariance, metric, decided) if closely else covariance
+        return sandwich_covariance(objective, at, width, metric, decided)
 
     at: CurvedPoint
     free = np.ones(objective.n_features, dtype=bool)
@@ -60,8 +60,8 @@ def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tu
     hidden = objective.l2 / objective.total * (bent @ bent.T)
     less = objective.l2 * (1 - basis.loose)
     rough = _inverse(at.hessian - np.diag(less), free)
-    band = Band(at.theta + rough @ (less * at.theta), spread(rough, closely=True))
-    return fit, at, spread(metric, closely=False) + hidden, band
+    moved = at.theta + rough @ (less * at.theta)
+    return fit, at, spread(metric) + hidden, Band(moved, spread(rough), model_covariance(objective, at, rough))
 
 
 def _inverse(hessian: Matrix, free: Flags) -> Matrix:
