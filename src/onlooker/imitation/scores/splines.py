@@ -27,7 +27,7 @@ MOST_SAMPLED = 20_000
 FAR_OUT = 3.0
 """Values further beyond the quartiles than so many times their distance lie far out (Tukey, 1977)."""
 
-FEW = 0.01
+FEW = 0.002
 """At most this share of the rows lies far out on either side: more are no outliers, but a part of the offers."""
 
 COMMON = 0.1
