@@ -236,7 +236,10 @@ class AdditiveBasis:
         some, looked = log.dense[::stride], {}
         for features in dict.fromkeys(part.features for part in parts):
             mine = [i for i, part in enumerate(parts) if part.features == features]
-            looked[features] = _means([parts[i] for i in mine], [middles[i] for i in mine]), _slopes(parts[mine[0]], some)
+            looked[features] = (
+                _means([parts[i] for i in mine], [middles[i] for i in mine]),
+                _slopes(parts[mine[0]], some),
+            )
         means, slopes = zip(*(looked[part.features] for part in parts), strict=True)
         wide *= np.repeat(np.array(scales) / units, sizes)
         return cls(parts, tuple(scales), means, slopes, tuple(loosened), l2, (log, wide))

@@ -84,9 +84,7 @@ class Term:
 
     def document(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        covariance, model = (
-            None if np.isnan(one).any() else one.tolist() for one in (self.covariance, self.model)
-        )
+        covariance, model = (None if np.isnan(one).any() else one.tolist() for one in (self.covariance, self.model))
         limits = [[end if np.isfinite(end) else None for end in one.reach] for one in self.splines]
         return {
             "features": list(self.features),
