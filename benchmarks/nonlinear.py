@@ -3,7 +3,7 @@
     $ python benchmarks/nonlinear.py functions    # N = 1,000 to 10,000, three seeds each; --long adds 30,000, one seed
     $ python benchmarks/nonlinear.py linear       # how often `auto` stays linear
     $ python benchmarks/nonlinear.py linear-kinds # the same with other features, shapes and policies
-    $ python benchmarks/nonlinear.py bands        # coverage of 95% bands over 200 logs
+    $ python benchmarks/nonlinear.py bands        # coverage of 95% bands, point by point; --knots 8: with other knots
     $ python benchmarks/nonlinear.py speed        # an additive fit beside a linear one of as many columns
     $ python benchmarks/nonlinear.py picture      # docs/nonlinear.png
 
@@ -21,6 +21,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import binom
 
 from onlooker import (
     Additive,
@@ -46,7 +47,23 @@ SHAPES = {
     "0": lambda x: 0 * x,
     "exp(x) / 2": lambda x: np.exp(x) / 2,
     "2 abs(x) - x": lambda x: 2 * np.abs(x) - x,
+    "2 tanh 4x": lambda x: 2 * np.tanh(4 * x),
+    "log(x + 2.7)": lambda x: np.log(x + 2.7),
+    "x^2 / 2": lambda x: x**2 / 2,
+    "0.3 sin 2x": lambda x: 0.3 * np.sin(2 * x),
 }
+COVERED = ("2 sin 2x", "x", "0", "exp(x) / 2", "2 abs(x) - x")
+OTHERS = ("2 abs(x) - x", "2 tanh 4x", "log(x + 2.7)", "x^2 / 2", "0.3 sin 2x")
+LOGS = {
+    "normal, 500 x 4": ("normal", 500, 4, COVERED),
+    "normal, 2,000 x 4": ("normal", 2000, 4, COVERED),
+    "uniform, 1,000 x 4": ("uniform", 1000, 4, OTHERS),
+    "skewed, 1,000 x 4": ("skewed", 1000, 4, OTHERS),
+    "two heaps, 1,000 x 3": ("two heaps", 1000, 3, OTHERS),
+    "normal, 1,000 x 2": ("normal", 1000, 2, ("2 sin 2x", "0.3 sin 2x", "x^2 / 2")),
+    "normal, 500 x 10": ("normal", 500, 10, ("2 sin 2x", "0", "exp(x) / 2")),
+}
+"""Features, rounds and arms of logs, and the shapes of their curves."""
 
 
 def share_of_random(function: str, n_rounds: int, seed: int, scores: tuple[object, ...] = ("auto",)) -> list[float]:
@@ -157,25 +174,47 @@ def other_linear_logs(n_logs: int) -> None:
         print(f"| {name} | {n_logs} | {taken} | {line:.4f} | {auto:.4f} |", flush=True)
 
 
-def bands(n_logs: int, n_rounds: int = 500) -> None:
-    """Share of logs in which the 95% band has the truth: at 50 quantiles of the feature, their mean and the least."""
-    hits: dict[str, list[np.ndarray]] = {name: [] for name in SHAPES}
-    for seed in range(n_logs):
-        rng = np.random.default_rng(seed)
-        X = np.clip(rng.normal(size=(n_rounds, 4, len(SHAPES))), -2.5, 2.5)
-        scores = sum(shape(X[..., j]) for j, shape in enumerate(SHAPES.values()))
-        log = BanditLog.from_dense(X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
-        with warnings.catch_warnings(action="ignore"):
-            observer = SuffixImitation(burn_in="naive", score=Additive()).fit(log)
-        for j, (name, shape) in enumerate(SHAPES.items()):
-            x = np.quantile(X[..., j], np.linspace(0.01, 0.99, 50))
-            effect, truth = observer.effect(f"x{j}", x), shape(x) - shape(X[..., j]).mean()
-            hits[name].append((effect.low <= truth) & (truth <= effect.high))
-    print(f"{n_logs} logs of {n_rounds} rounds\n| shape | coverage, % | at the worst point, % |\n|---|--:|--:|")
-    for name, found in hits.items():
-        least = np.mean(found, axis=0).min()
-        print(f"| `{name}` | {100 * np.mean(found):.1f} | {100 * least:.1f} |")
-    print(f"| all | {100 * np.mean(list(hits.values())):.1f} | |")
+def feature_values(kind: str, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of features from about -2.5 to 2.5."""
+    if kind == "uniform":
+        return rng.uniform(-2, 2, shape)
+    if kind == "skewed":
+        return np.clip(rng.exponential(size=shape) - 1, -1, 3)
+    X = rng.normal(size=shape)
+    if kind == "two heaps":
+        X = np.where(rng.random(shape) < 0.85, X / 3 - 1, X / 2 + 1)
+    return np.clip(X, -2.5, 2.5)
+
+
+def bands(n_logs: int, knots: int | None) -> None:
+    """Share of logs in which the 95% band has the truth: at 50 quantiles of the feature, their mean and the least.
+
+    A point is off where so few, or so many, of the logs would be less likely than 1 in 200 at a coverage of 92, or 98%.
+    """
+    low, high = (binom.ppf(tail, n_logs, bound) for tail, bound in ((0.005, 0.92), (0.995, 0.98)))
+    print(f"{n_logs} logs, {n_logs * 50} points a row; off: fewer than {low:.0f} or more than {high:.0f} logs")
+    print("| features, rounds x arms | shape | coverage, % | at the worst point, % | points off | width |")
+    print("|---|---|--:|--:|--:|--:|")
+    for name, (kind, n_rounds, n_arms, shapes) in LOGS.items():
+        hits, widths = np.zeros((len(shapes), 50)), np.zeros(len(shapes))
+        for seed in range(n_logs):
+            rng = np.random.default_rng(seed)
+            X = feature_values(kind, rng, (n_rounds, n_arms, len(shapes)))
+            scores = sum(SHAPES[shape](X[..., j]) for j, shape in enumerate(shapes))
+            log = BanditLog.from_dense(X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
+            with warnings.catch_warnings(action="ignore"):
+                observer = SuffixImitation(burn_in="naive", score=Additive(knots)).fit(log)
+            for j, shape in enumerate(shapes):
+                x = np.quantile(X[..., j], np.linspace(0.01, 0.99, 50))
+                effect, truth = observer.effect(f"x{j}", x), SHAPES[shape](x) - SHAPES[shape](X[..., j]).mean()
+                hits[j] += (effect.low <= truth) & (truth <= effect.high)
+                widths[j] += (effect.high - effect.low).mean() / n_logs
+        for shape, found, width in zip(shapes, hits, widths, strict=True):
+            off = int(np.count_nonzero((found < low) | (found > high)))
+            shares = 100 * found / n_logs
+            print(
+                f"| {name} | `{shape}` | {shares.mean():.1f} | {shares.min():.1f} | {off} | {width:.2f} |", flush=True
+            )
 
 
 def speed(n_rounds: int = 10_000) -> None:
@@ -184,16 +223,20 @@ def speed(n_rounds: int = 10_000) -> None:
     X = rng.normal(size=(n_rounds, 10, 10))
     scores = np.sin(X).sum(axis=-1)
     log = BanditLog.from_dense(X, (scores + rng.gumbel(size=scores.shape)).argmax(axis=1))
-    wide = Additive().prepared(log, l2=1e-4).basis(log)
-    tasks = {"additive": (log, Additive()), f"linear, {wide.n_features} columns": (wide, "linear")}
-    for name, (rounds, score) in tasks.items():
-        seconds = []
-        for _ in range(3):
-            start = time.process_time()
-            with warnings.catch_warnings(action="ignore"):
-                SuffixImitation(burn_in="naive", score=score).fit(rounds)
-            seconds.append(time.process_time() - start)
-        print(f"{name}: {min(seconds):.2f} s", flush=True)
+    for knots in (8, 16):
+        wide = Additive(knots).prepared(log, l2=1e-4).basis(log)
+        tasks = {
+            f"additive, {knots} knots": (log, Additive(knots)),
+            f"linear, {wide.n_features} columns": (wide, "linear"),
+        }
+        for name, (rounds, score) in tasks.items():
+            seconds = []
+            for _ in range(3):
+                start = time.process_time()
+                with warnings.catch_warnings(action="ignore"):
+                    SuffixImitation(burn_in="naive", score=score).fit(rounds)
+                seconds.append(time.process_time() - start)
+            print(f"{name}: {min(seconds):.2f} s", flush=True)
 
 
 def picture() -> None:
@@ -218,6 +261,7 @@ def main() -> None:
     parser.add_argument("what", choices=["functions", "linear", "linear-kinds", "bands", "speed", "picture"])
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--logs", type=int)
+    parser.add_argument("--knots", type=int, help="of curves in `bands`")
     wanted = parser.parse_args()
     if wanted.what == "functions":
         functions(long=wanted.long)
@@ -226,7 +270,7 @@ def main() -> None:
     elif wanted.what == "linear-kinds":
         other_linear_logs(wanted.logs or 20)
     elif wanted.what == "bands":
-        bands(wanted.logs or 200)
+        bands(wanted.logs or 200, wanted.knots)
     elif wanted.what == "picture":
         picture()
     else:

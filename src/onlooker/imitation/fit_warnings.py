@@ -82,6 +82,7 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     """Check what the data identify and how far the fit can be trusted; `hessian` is the objective's at the fit.
 
     Weights that are `smooth` have a penalty that was chosen for them: it is meant to decide, so it identifies them.
+    They count for as much as the rounds decide of them.
     """
     names = feature_labels(objective.feature_names, objective.n_features)
     hessian = objective.filled(hessian)
@@ -89,21 +90,21 @@ def check_fit(objective: Objective, fit: Fit, hessian: Matrix, smooth: Flags | N
     of_data[np.diag_indices_from(of_data)] -= objective.l2
     own = np.ones(objective.n_features, dtype=bool) if smooth is None else ~smooth
     curvature = _curvature(objective, fit, of_data, own)
-    rank = curvature.rank - objective.n_redundant + int(np.count_nonzero(~own))
+    inverse_diagonal = _inverse_diagonal(objective, fit, hessian)
+    bent = int(np.ceil((1 - objective.l2 * inverse_diagonal[~own]).sum()))
+    rank = curvature.rank - objective.n_redundant + bent
     constant, tangled = ~own, ~own
     constant[own], tangled[own] = curvature.constant, curvature.tangled
     constant, tangled = constant & own, tangled & own
     unbounded = _unbounded(objective, fit, hessian) & own
     coarse = _coarse(objective, fit, of_data) & ~constant & ~tangled & own
     findings = [
-        *_about_rounds(objective),
+        *_about_rounds(objective, int(np.count_nonzero(own)) + bent),
         *_about_arms(objective.arms),
         *_about_sets(coarse, names),
         *about_collinearity(constant & ~_of_lone_arms(objective), tangled, names),
         *_about_separation(objective, fit, unbounded & ~constant, names),
-        *_about_penalty(
-            objective, _inverse_diagonal(objective, fit, hessian), own & ~constant & ~tangled, unbounded, names
-        ),
+        *_about_penalty(objective, inverse_diagonal, own & ~constant & ~tangled, unbounded, names),
         *_about_convergence(fit, unbounded),
     ]
     if not any(isinstance(finding, PenaltyDominatesWarning) for finding in findings):
@@ -127,7 +128,7 @@ def check_large_fit(objective: Objective, fit: Fit, variances: Vector) -> FitFin
     unbounded = ~constant if _explains_all(objective, fit) else nothing
     lower = 1 / np.maximum(variances + objective.l2, 1e-300)
     findings = [
-        *_about_rounds(objective),
+        *_about_rounds(objective, objective.n_features),
         *_about_arms(objective.arms),
         *_about_size(objective.n_features),
         *_about_separation(objective, fit, unbounded, names),
@@ -150,7 +151,7 @@ def likelihood_ratio(log_likelihood: float, null_log_likelihood: float, rank: in
     return ratio, chi_square_p(ratio, rank)
 
 
-def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
+def _about_rounds(objective: Objective, n_weights: int) -> Iterator[OnlookerWarning]:
     if objective.n_one_arm:
         yield OneArmRoundsWarning(
             f"in {counted(objective.n_one_arm, 'round')} a single arm was offered, so there was no choice. "
@@ -161,11 +162,10 @@ def _about_rounds(objective: Objective) -> Iterator[OnlookerWarning]:
             f"in {counted(objective.n_vague, 'round')} every offered arm may have been the pick, which says nothing. "
             "Such rounds are left out; no action is needed"
         )
-    d = objective.n_features
-    if objective.n_rounds < d:
+    if objective.n_rounds < n_weights:
         yield TooFewRoundsWarning(
-            f"{objective.n_rounds} rounds with a choice for {d} features are too few: the weights depend on the "
-            "regularisation (l2). Keep more rounds or use fewer features"
+            f"{objective.n_rounds} rounds with a choice for {n_weights} features are too few: the weights depend on "
+            "the regularisation (l2). Keep more rounds or use fewer features"
         )
 
 

@@ -407,9 +407,19 @@ def window_width(objective: Objective, lags: int | None) -> int:
     return 1 + (default_lags(objective.n_rounds) if lags is None else min(lags, objective.n_rounds - 1))
 
 
-def sandwich_covariance(objective: Objective, at: ScatteredPoint, width: int, metric: Matrix | None = None) -> Matrix:
-    """Covariance from the scatter of the rounds' gradients over windows of `width` neighbours."""
-    few = objective.n_rounds / max(1, objective.n_rounds - len(at.theta) + objective.n_redundant)
+def sandwich_covariance(
+    objective: Objective,
+    at: ScatteredPoint,
+    width: int,
+    metric: Matrix | None = None,
+    n_weights: float | None = None,
+) -> Matrix:
+    """Covariance from the scatter of the rounds' gradients over windows of `width` neighbours.
+
+    `n_weights` is how many weights the rounds decide on: all that are not redundant, unless it is given.
+    """
+    free = objective.n_features - objective.n_redundant if n_weights is None else n_weights
+    few = objective.n_rounds / max(1, objective.n_rounds - free)
     meat = few * at.scatter / width / objective.total**2
     found = single_sandwich(meat, metric) if objective.coarse and metric is not None else None
     return _sandwich(at, meat, metric) if found is None else found

@@ -34,9 +34,11 @@ class Band(NamedTuple):
     """What bands of curves are made of, where the weights have a penalty that was chosen for them."""
 
     theta: Vector
-    """The weights less their bias."""
+    """The weights with hardly any penalty."""
     covariance: Matrix
     """Of these."""
+    model: Matrix | None = None
+    """The same if the softmax holds and rounds are independent; bands have the larger error of both."""
 
 
 class Basis(Protocol):
@@ -49,6 +51,10 @@ class Basis(Protocol):
     @property
     def smooth(self) -> Flags | None:
         """Which weights have a penalty that was chosen for them; None for none."""
+
+    @property
+    def loose(self) -> Vector:
+        """What the penalty of every weight is multiplied by for bands, from 0 to 1; a single 1 for all of them."""
 
     @property
     def positive(self) -> Flags | None:
@@ -95,6 +101,7 @@ class LinearBasis:
 
     l2: float
     smooth: None = None
+    loose = np.ones(1)
     positive: None = None
 
     def basis(self, log: BanditLog) -> BanditLog:
@@ -123,7 +130,7 @@ def as_score(score: object) -> AnyScore | str:
     Examples
     --------
     >>> as_score("additive")
-    Additive(knots=8, monotone={}, interactions=())
+    Additive(knots=None, monotone={}, interactions=())
     """
     if isinstance(score, Linear):
         return score

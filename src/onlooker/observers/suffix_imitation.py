@@ -228,7 +228,7 @@ class SuffixImitation(Observer):
         if isinstance(at, CurvedPoint) and covariance is not None:
             found = check_fit(objective, fit, at.hessian, basis.smooth)
             identified = found.identified & (_enough(objective) or basis.smooth is not None)
-            for spread in (covariance, *(() if band is None else (band.covariance,))):
+            for spread in (covariance, *(() if band is None else band[1:])):
                 spread[~identified, :] = np.nan
                 spread[:, ~identified] = np.nan
             self.shrinkage_ = _shrinkage(objective, at, fit, basis.smooth)

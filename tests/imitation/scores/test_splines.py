@@ -78,3 +78,6 @@ def test_values_far_out_are_taken_as_the_limit():
     np.testing.assert_array_equal(spline.slopes(np.array([40.0])), 0.0)
     # Of values without outliers all are within reach, and beyond them curves are lines.
     assert spline_of(np.random.default_rng(0).normal(size=5000), 6).reach == (-np.inf, np.inf)
+    # A heap of its own is a part of the offers, however far from the others.
+    heaps = np.concatenate([np.linspace(0, 1, 950), np.linspace(20, 21, 50)])
+    assert spline_of(heaps, 6).reach[1] > 20.9

@@ -20,11 +20,25 @@ from onlooker.imitation.scores.terms import Term, crossed
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.policy import Named
 
+MOST_KNOTS, FEWEST_KNOTS, MANY_COLUMNS = 16, 8, 500
+"""Knots of a curve unless given: fewer where all curves would have more columns, whose square is the time of a fit.
+
+With eight, a corner or a steep step between two knots is out of a curve's reach: bands miss it, however many rounds
+there are (`python benchmarks/nonlinear.py bands --knots 8`).
+"""
+
+LOOSE, LEAST_SPREAD = 100.0, 0.5
+"""For bands, the variance of a curve's weights is so many times the one that was chosen, and that of a curve whose bent
+part has at least this spread, in units of the score: picks that call for a straight line may still hide a bend.
+
+`python benchmarks/nonlinear.py bands` measures both; with a tenth of either, bands miss bends and corners.
+"""
+
 SURFACE_KNOTS = 4
 """Knots of each of the two features of an interaction: it has products of all their curves."""
 
 MEAN_ROWS = 10_000
-"""Rows over which means of curves and of their slopes are taken: an even sample, where there are more."""
+"""Rows over which spreads of curves and means of their slopes are taken: an even sample, where there are more."""
 
 YES_OR_NO = np.array([0.0, 1.0])
 """Of a feature in an interaction that has no curve: only its straight line is used."""
@@ -42,7 +56,7 @@ class Additive:
     Parameters
     ----------
     knots
-        Of every curve, the ends of the range included.
+        Of every curve, the ends of the range included; None takes 16, or down to 8 where there are many features.
     monotone
         Features whose curve may only rise (+1) or fall (-1), by name, or by number where features have no names.
     interactions
@@ -64,13 +78,14 @@ class Additive:
     True
     """
 
-    knots: int = 8
+    knots: int | None = None
     _: KW_ONLY
     monotone: Mapping[str, int] = field(default_factory=dict)
     interactions: Sequence[tuple[str, str]] = ()
 
     def __post_init__(self) -> None:
-        as_whole(self.knots, "knots", least=3)
+        if self.knots is not None:
+            as_whole(self.knots, "knots", least=3)
         if not isinstance(self.monotone, Mapping) or any(sign not in (1, -1) for sign in self.monotone.values()):
             raise InputError(f"monotone is {self.monotone!r}: map names of features to +1 (rising) or -1 (falling)")
         pairs = [tuple(pair) if isinstance(pair, (tuple, list)) else () for pair in self.interactions]
@@ -91,8 +106,10 @@ class Additive:
             raise InputError(f"the log has no feature {absent[0]!r}: it has {', '.join(names[:5])}")
         rows, varies = log.dense, _vary(log)
         parts: list[Part] = []
+        most = MANY_COLUMNS // max(1, int(np.count_nonzero(varies))) - 1
+        knots = max(FEWEST_KNOTS, min(MOST_KNOTS, most)) if self.knots is None else self.knots
         for j, name in enumerate(names):
-            spline = spline_of(rows[:, j], self.knots) if varies[j] else None
+            spline = spline_of(rows[:, j], knots) if varies[j] else None
             parts += _parts_of(j, spline, self.monotone.get(name, 0))
         parts += [_surface(known[a], known[b], rows) for a, b in self.interactions]
         return AdditiveBasis.smoothed(tuple(parts), log, l2, weights)
@@ -170,9 +187,14 @@ class AdditiveBasis:
     scales: tuple[float, ...]
     """What the columns of each part are multiplied by."""
     means: tuple[Vector, ...]
-    """Mean of the B-splines of each part, or of their products, over the rows; empty for features without a curve."""
+    """Mean of the B-splines of each part, or of their products, over the rows; empty for features without a curve.
+
+    Of a surface, numbers that give the same mean of its columns.
+    """
     slopes: tuple[Vector, ...]
     """Mean slope of the B-splines of each part over the rows; empty for surfaces and features without a curve."""
+    loosened: tuple[float, ...]
+    """What the penalty of each part is multiplied by for bands."""
     l2: float
     """The penalty that the scales are for."""
     made: tuple[BanditLog, Matrix] | None = None
@@ -188,12 +210,13 @@ class AdditiveBasis:
                 f"the curves have {counted(sum(sizes), 'column')}: use fewer knots, features or interactions"
             )
         total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
-        units, wide, last = [], np.empty((len(log.features), sum(sizes))), 0
+        units, middles, wide, last = [], [], np.empty((len(log.features), sum(sizes))), 0
         stride = max(1, len(log.features) // MEAN_ROWS)
         for part, size in zip(parts, sizes, strict=True):
             block = part.columns(log.dense)
             spread = float(np.sqrt(block[::stride].var(axis=0).sum()))
             units.append(1 / spread if spread > 0 else 1.0)
+            middles.append(block.mean(axis=0))
             np.multiply(block, units[-1], out=wide[:, last : last + size])
             last += size
         curved = np.cumsum([not part.straight for part in parts]) - 1
@@ -205,17 +228,31 @@ class AdditiveBasis:
             1.0 if part.straight else unit * float(np.sqrt(found[group] * total * l2))
             for part, unit, group in zip(parts, units, curved, strict=True)
         ]
+        loosened = [
+            1.0 if part.straight else float(min(1 / LOOSE, found[group] / LEAST_SPREAD**2))
+            for part, group in zip(parts, curved, strict=True)
+        ]
         # The straight part of a feature and the rest of its curve have the same B-splines.
-        some, each = log.dense[::stride], {part.features: part for part in parts}
-        looked = {features: (_means(part, some), _slopes(part, some)) for features, part in each.items()}
+        some, looked = log.dense[::stride], {}
+        for features in dict.fromkeys(part.features for part in parts):
+            mine = [i for i, part in enumerate(parts) if part.features == features]
+            looked[features] = (
+                _means([parts[i] for i in mine], [middles[i] for i in mine]),
+                _slopes(parts[mine[0]], some),
+            )
         means, slopes = zip(*(looked[part.features] for part in parts), strict=True)
         wide *= np.repeat(np.array(scales) / units, sizes)
-        return cls(parts, tuple(scales), means, slopes, l2, (log, wide))
+        return cls(parts, tuple(scales), means, slopes, tuple(loosened), l2, (log, wide))
 
     @cached_property
     def smooth(self) -> Flags:
         """Which weights have a penalty of their own, chosen by evidence."""
         return np.repeat([not part.straight for part in self.parts], [part.n_columns for part in self.parts])
+
+    @cached_property
+    def loose(self) -> Vector:
+        """What the penalty of every weight is multiplied by for bands."""
+        return np.repeat(self.loosened, [part.n_columns for part in self.parts])
 
     @cached_property
     def positive(self) -> Flags:
@@ -247,12 +284,14 @@ class AdditiveBasis:
                 weights[features[0]] = (self.parts[mine[0]].sign or 1) * theta[places[0]]
                 continue
             turned = np.hstack([self.parts[i].coefficients * self.scales[i] for i in mine])
-            spread, middle = np.zeros((0, 0)), np.zeros(0)
+            spread, other, middle = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0)
             if band is not None:
                 spread = turned @ band.covariance[np.ix_(places, places)] @ turned.T
                 middle = turned @ band.theta[places]
-            part = self.parts[mine[0]]
-            terms.append(Term(features, part.splines, turned @ theta[places], spread, self.means[mine[0]], middle))
+            if band is not None and band.model is not None:
+                other = turned @ band.model[np.ix_(places, places)] @ turned.T
+            part, found = self.parts[mine[0]], turned @ theta[places]
+            terms.append(Term(features, part.splines, found, spread, self.means[mine[0]], middle, other))
         return AdditivePolicy(weights, log.feature_names, log.categories, terms)
 
     def reported(self, theta: Vector, covariance: Matrix, log: Named) -> tuple[tuple[str, ...], Vector, Matrix]:
@@ -271,12 +310,14 @@ class AdditiveBasis:
         return np.arange(first, first + self.parts[i].n_columns)
 
 
-def _means(part: Part, rows: Features) -> Vector:
-    """Means over the rows of the B-splines of a part, or of their products."""
-    if not part.splines:
+def _means(parts: list[Part], middles: list[Vector]) -> Vector:
+    """Means of the B-splines of a feature, or of their products, from those of all its columns: their sum is one."""
+    if not parts[0].splines:
         return np.zeros(0)
-    whole = Part(part.features, part.splines, np.eye(len(part.transform)))
-    return np.asarray(whole.columns(rows).mean(axis=0))
+    turn = np.hstack([np.ones((len(parts[0].transform), 1)), *(part.coefficients for part in parts)])
+    sizes = np.linalg.norm(turn, axis=0)
+    sizes[sizes == 0] = 1.0
+    return np.asarray(np.linalg.lstsq((turn / sizes).T, np.concatenate([[1.0], *middles]) / sizes)[0])
 
 
 def _slopes(part: Part, rows: Features) -> Vector:

@@ -149,7 +149,7 @@ def choose_score(
     >>> X = rng.uniform(-2, 2, size=(2000, 3, 2))
     >>> bent = (3 * np.abs(X[..., 0]) + X[..., 1] + rng.gumbel(size=(2000, 3))).argmax(axis=1)
     >>> choose_score(BanditLog.from_dense(X, bent), [LINEAR, Additive()]).model
-    Additive(knots=8, monotone={}, interactions=())
+    Additive(knots=None, monotone={}, interactions=())
     """
     late, counts = _late(log, weights)
     tried = tuple(candidates(late) if models is None else models)

@@ -62,6 +62,7 @@ class ProductsBasis:
     means: Vector
     spreads: Vector
     scale: float = 1.0
+    loose = np.ones(1)
     positive: None = None
 
     @property

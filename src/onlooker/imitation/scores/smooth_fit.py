@@ -5,10 +5,11 @@ picks, as all weights are, and by what the penalty hides. The covariance `A^-1 (
 Hessian, `M` the scatter of the rounds' gradients and `P` the curvature of the penalty. With `M` as the model has it,
 this is the Bayesian covariance `A^-1`, whose bands cover at their level on average over the curve (Nychka, 1988).
 
-On average over smooth curves, that is. A curve with a corner is bent less by the penalty elsewhere and more there. So
-the middle of a band is the curve less its bias as the fit itself has it, `A^-1 P theta` (Tukey's twicing). The band has
-the variance of that middle, which is larger, and what the penalty hides, as if nothing had been corrected: the penalty
-is itself estimated.
+On average, that is: what the penalty hides is always the same at a peak or at a corner, and bands there hold the truth
+too seldom. So bands of curves are those of a fit with a far weaker penalty, which hides next to nothing: one step of
+Newton's from the minimum leads there. They have the chance in the picks alone, which is then larger. Where picks are
+rare the rounds' gradients scatter by chance too little, as all are alike until one is picked. So bands take the larger
+of two errors: the sandwich's, which allows for neighbours that are alike, and the model's.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Matrix
-from onlooker.imitation.bounded import minimise_bounded
+from onlooker.imitation.bounded import Flags, minimise_bounded
 from onlooker.imitation.newton import Fit, minimise_and_look
 from onlooker.imitation.objective import (
     CurvedPoint,
@@ -39,22 +40,34 @@ def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tu
     def look(theta: np.ndarray) -> CurvedPoint:
         return objective.evaluate(theta) if width is None else objective.at_minimum(theta, width)
 
+    def spread(metric: Matrix) -> Matrix:
+        if width is None or not isinstance(at, ScatteredPoint):
+            return model_covariance(objective, at, metric)
+        # A weight that its penalty decides on counts for nothing.
+        decided = float(np.sum(metric * at.hessian) - objective.l2 * np.trace(metric))
+        return sandwich_covariance(objective, at, width, metric, decided)
+
     at: CurvedPoint
+    free = np.ones(objective.n_features, dtype=bool)
     if basis.positive is not None and basis.positive.any():
         fit, free = minimise_bounded(objective, basis.positive)
         at = look(fit.theta)
-        metric = np.zeros_like(at.hessian)
-        metric[np.ix_(free, free)] = inverse_of(at.hessian[np.ix_(free, free)])
     else:
         fit, at = minimise_and_look(objective, look)
-        metric = inverse_of(at.hessian)
-    if isinstance(at, ScatteredPoint) and width is not None:
-        covariance = sandwich_covariance(objective, at, width, metric)
-    else:
-        covariance = model_covariance(objective, at, metric)
+    metric = _inverse(at.hessian, free)
     assert basis.smooth is not None
     bent = metric[:, basis.smooth]
     hidden = objective.l2 / objective.total * (bent @ bent.T)
-    turn = np.eye(len(metric))
-    turn[:, basis.smooth] += objective.l2 * bent
-    return fit, at, covariance + hidden, Band(turn @ at.theta, turn @ covariance @ turn.T + hidden)
+    less = objective.l2 * (1 - basis.loose)
+    rough = _inverse(at.hessian - np.diag(less), free)
+    moved = at.theta + rough @ (less * at.theta)
+    return fit, at, spread(metric) + hidden, Band(moved, spread(rough), model_covariance(objective, at, rough))
+
+
+def _inverse(hessian: Matrix, free: Flags) -> Matrix:
+    """Of the weights that are free; zero for those that a bound holds."""
+    if free.all():
+        return inverse_of(hessian)
+    found, inner = np.zeros_like(hessian), np.ix_(free, free)
+    found[inner] = inverse_of(hessian[inner])
+    return found

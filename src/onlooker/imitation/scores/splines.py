@@ -27,6 +27,9 @@ MOST_SAMPLED = 20_000
 FAR_OUT = 3.0
 """Values further beyond the quartiles than so many times their distance lie far out (Tukey, 1977)."""
 
+FEW = 0.002
+"""At most this share of the rows lies far out on either side: more are no outliers, but a part of the offers."""
+
 COMMON = 0.1
 """A value that so many of the rows share, as 0 often is, never lies far out, and does not count for the quartiles."""
 
@@ -190,5 +193,8 @@ def _fences(distinct: Vector, counts: NDArray[np.integer]) -> tuple[float, float
     first, third = rest[np.searchsorted(times, [0.25 * times[-1], 0.75 * times[-1]])]
     if not third > first:
         return -np.inf, np.inf
-    apart, held = FAR_OUT * (third - first), distinct[common]
-    return float(min(first - apart, held.min(initial=np.inf))), float(max(third + apart, held.max(initial=-np.inf)))
+    apart, held, below = FAR_OUT * (third - first), distinct[common], np.cumsum(counts)
+    low, high = distinct[np.searchsorted(below, [FEW * below[-1], (1 - FEW) * below[-1]])]
+    return float(min(first - apart, low, held.min(initial=np.inf))), float(
+        max(third + apart, high, held.max(initial=-np.inf))
+    )

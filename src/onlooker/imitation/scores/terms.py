@@ -36,7 +36,9 @@ class Term:
     means: Vector
     """Mean of each of those columns over the rows that were fitted: effects are differences to it."""
     middle: Vector = field(default_factory=lambda: np.zeros(0))
-    """Coefficients of the middle of the band: those above less their bias. Empty where they are the same."""
+    """Coefficients of the middle of the band: those above with hardly any penalty. Empty where they are the same."""
+    model: Matrix = field(default_factory=lambda: np.zeros((0, 0)))
+    """Covariance if the softmax holds and rounds are independent; the band has the larger error. Empty for none."""
 
     def __post_init__(self) -> None:
         size = int(np.prod([one.n_columns for one in self.splines]))
@@ -44,7 +46,7 @@ class Term:
             raise InputError("a term has one feature or two, and a list of knots for each")
         if self.coefficients.shape != (size,) or self.means.shape != (size,):
             raise InputError(f"a term with {size} B-splines needs as many coefficients and means")
-        if self.covariance.shape not in {(0, 0), (size, size)}:
+        if any(one.shape not in {(0, 0), (size, size)} for one in (self.covariance, self.model)):
             raise InputError(f"the covariance of a term with {size} coefficients must have as many rows and columns")
         if self.middle.shape not in {(0,), (size,)}:
             raise InputError(f"the band of a term with {size} coefficients must have as many in its middle")
@@ -73,16 +75,16 @@ class Term:
         """
         centred = self.columns(values) - self.means
         errors = np.full(len(centred), np.nan)
-        if self.covariance.size:
-            with np.errstate(invalid="ignore"):
-                errors = np.sqrt(np.maximum(np.einsum("ij,ij->i", centred @ self.covariance, centred), 0.0))
+        known = [np.einsum("ij,ij->i", centred @ one, centred) for one in (self.covariance, self.model) if one.size]
+        if known:
+            errors = np.sqrt(np.maximum(np.max(known, axis=0), 0.0))
         found = np.asarray(centred @ self.coefficients)
         middle = centred @ self.middle if len(self.middle) else found
         return found, np.minimum(found, middle - reach * errors), np.maximum(found, middle + reach * errors)
 
     def document(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        covariance = None if np.isnan(self.covariance).any() else self.covariance.tolist()
+        covariance, model = (None if np.isnan(one).any() else one.tolist() for one in (self.covariance, self.model))
         limits = [[end if np.isfinite(end) else None for end in one.reach] for one in self.splines]
         return {
             "features": list(self.features),
@@ -90,6 +92,7 @@ class Term:
             "reach": limits,
             "coefficients": self.coefficients.tolist(),
             "covariance": covariance or None,
+            "model": model or None,
             "means": self.means.tolist(),
             "middle": self.middle.tolist() if len(self.middle) else None,
         }
@@ -111,12 +114,13 @@ class Term:
         if np.prod([float(one.n_columns) for one in splines]) > MOST_COEFFICIENTS:
             raise InputError(f"a term has more than {MOST_COEFFICIENTS} coefficients")
         coefficients = numbers(document.get("coefficients"), "coefficients")
-        covariance, known = np.zeros((0, 0)), document.get("covariance")
-        if known is not None:
-            covariance = table(known, "covariance")
+        covariance, model = (
+            np.zeros((0, 0)) if document.get(name) is None else table(document.get(name), name)
+            for name in ("covariance", "model")
+        )
         middle, means = document.get("middle"), numbers(document.get("means"), "means")
         known = np.zeros(0) if middle is None else numbers(middle, "middle")
-        return cls(tuple(places), splines, coefficients, covariance, means, known)
+        return cls(tuple(places), splines, coefficients, covariance, means, known, model)
 
 
 def _reach(ends: Any) -> tuple[float, float]:
