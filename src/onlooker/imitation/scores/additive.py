@@ -56,7 +56,8 @@ class Additive:
     Parameters
     ----------
     knots
-        Of every curve, the ends of the range included; None takes 16, or down to 8 where there are many features.
+        Of every curve, the ends of the range included; None takes 16, down to 8 where there are many features, and 8 in
+        observers that follow a learner.
     monotone
         Features whose curve may only rise (+1) or fall (-1), by name, or by number where features have no names.
     interactions
