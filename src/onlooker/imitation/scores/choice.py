@@ -221,7 +221,7 @@ def basis_of(log: BanditLog, score: object, *, l2: float = L2) -> Basis:
     if not isinstance(model, ScoreModel):
         raise InputError(f"score={score!r} is not linear in a basis: use Additive() or Products() here")
     if isinstance(model, Additive) and model.knots is None:
-        # More knots are for bands. Weights that move are followed better, and in a quarter of the time, if they are few.
+        # More knots are for bands. Few weights are followed better, and in a quarter of the time.
         model = replace(model, knots=FEWEST_KNOTS)
     return model.prepared(log.suffix(log.n_rounds // 2), l2=l2)
 
