@@ -36,18 +36,19 @@ def bank() -> tuple[Law, ...]:
     from onlooker.kernels.dynamic import Law
 
     return (
-        Law(every=0.0, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        # Learners that average over what they saw: ridge regression, Thompson sampling, decaying rates.
-        Law(every=0.0, pick=3000.0, surprise=0.0, shrinks=0.0, averages=1.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=0.03, surprise=0.0, shrinks=1.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=1.0, surprise=0.0, shrinks=1.0, averages=0.0, reverts=0.0, random=1.0),
+        Law(every=0.0, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0),
+        # Ridge regression whose picks are nearly certain, and whose picks stay random, as softmax picks do.
+        Law(every=0.0, pick=3000.0, surprise=0.0, shrinks=0.0, averages=1.0, reverts=0.0, grows=0.0, random=1.0),
+        Law(every=0.0, pick=10.0, surprise=0.0, shrinks=1.0, averages=1.0, reverts=0.0, grows=0.0, random=1.0),
+        # Learners that explore less and less: the direction settles, and the weights grow.
+        Law(every=0.0, pick=0.01, surprise=0.0, shrinks=1.0, averages=0.0, reverts=0.0, grows=0.35, random=1.0),
         # Gradient steps that never end, and importance-weighted ones, which jump after an improbable pick.
-        Law(every=0.0, pick=0.1, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=0.01, surprise=3.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
+        Law(every=0.0, pick=0.1, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0),
+        Law(every=0.0, pick=0.01, surprise=3.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0),
         # Anything that drifts; and what strays from a level and comes back, slowly or fast.
-        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.01, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, random=0.0),
-        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, random=1.0),
+        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0),
+        Law(every=0.01, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, grows=0.0, random=0.0),
+        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, grows=0.0, random=1.0),
     )
 
 
