@@ -89,6 +89,7 @@ def test_every_command_says_all_of_it(run, path, tmp_path, command, as_json):
     text = shown(run, command, path, (*PICKED_GROUP, *SAMPLE, *MISSING, *FEATURES), more, as_json=as_json)
     for said in SAID.values():
         assert said.format(**counts(N - 3)) in text
+    assert ("those among the sampled offers" in text) == ("propensities" in command)
 
 
 @pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])

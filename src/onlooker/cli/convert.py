@@ -29,8 +29,8 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
     """Write the log IN to OUT, in the format of its suffix.
 
     IN may be several files, a folder, a pattern such as "logs/*.csv" in quotes, a store, a database or - for the
-    standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first or --missing
-    leaves rounds out.
+    standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first or
+    --missing leaves rounds out.
 
     Example: onlooker convert trips.csv log.parquet --round trip --chosen taken
     """

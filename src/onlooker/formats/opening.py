@@ -294,9 +294,9 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[B
         lines.append(f"slates by {given['slate']!r}: {SLATES}")
     elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
         lines.append(f"slates: {SLATES}")
-    named = Columns(**options) if found.columns is None else understood(found.columns(file), Columns(**options))
-    # A scan says it only when it is read: it is read for this where a column says that there is something to count.
-    if isinstance(log, BanditLog) or any(getattr(named, name) for name in _IN_PART):
+    columns = None if found.columns is None else understood(found.columns(file), Columns(**options))
+    # A scan has to be read for it, which is done where a column says that there is something to count.
+    if isinstance(log, BanditLog) or any(getattr(columns, name, None) for name in _IN_PART):
         lines += known_in_part(*logs)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []

@@ -17,6 +17,8 @@ Marks = NDArray[np.bool_]
 UNKNOWN = -1
 """Stands for the position of a pick of which only a set is known."""
 
+LARGEST = 1 << 62
+"""Ids beyond it have differences that 64 bits do not hold: they number nothing."""
 NUMBERED = 20
 """Ids that use fewer than one of so many numbers do not number rounds: they are times, or keys of something else."""
 
@@ -203,17 +205,15 @@ def _skipped(ids: list[Any]) -> list[str]:
     """
     if any(one is None or one.dtype.kind not in "iu" or (one[1:] <= one[:-1]).any() for one in ids):
         return []
-    numbers = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *ids])) if ids else np.empty(0)
+    known = [one.astype(np.int64) for one in ids if len(one) and -LARGEST < one[0] and one[-1] < LARGEST]
+    numbers = np.unique(np.concatenate(known)) if known and len(known) == len(ids) else np.empty(0, dtype=np.int64)
     if len(numbers) < 2:
         return []
-    steps = np.diff(numbers)
-    span = int(numbers[-1] - numbers[0]) // int(np.gcd.reduce(steps)) + 1
+    span = int(numbers[-1] - numbers[0]) // int(np.gcd.reduce(np.diff(numbers))) + 1
     if not len(numbers) < span <= NUMBERED * len(numbers):
         return []
-    return [
-        f"round ids skip {span - len(numbers):,} of {span:,} numbers: if these rounds were lost, `track --gaps ids` "
-        "follows the learner across them"
-    ]
+    lost = f"round ids skip {span - len(numbers):,} of {span:,} numbers"
+    return [f"{lost}: if these rounds were lost, `track --gaps ids` follows the learner across them"]
 
 
 _COUNTED = ("rounds", "sets", "possible", "offered", "sampled", "stand_for")
