@@ -150,8 +150,9 @@ def _remember(law: Law, pick: Vector, weight: float, last: Vector, inverse: Vect
         form = 1.0 + times(inverse, pick, d, step)
         for i in range(d):
             last[i] = AGE * step[i]
+            scale = step[i] / form
             for j in range(d):
-                inverse[i, j] -= step[i] * step[j] / form
+                inverse[i, j] -= scale * step[j]
 
 
 @compiled
