@@ -205,7 +205,7 @@ def _skipped(ids: list[Any]) -> list[str]:
     """
     if any(one is None or one.dtype.kind not in "iu" or (one[1:] <= one[:-1]).any() for one in ids):
         return []
-    known = [one.astype(np.int64) for one in ids if len(one) and -LARGEST < one[0] and one[-1] < LARGEST]
+    known = [one.astype(np.int64) for one in ids if len(one) and one[0] > -LARGEST and one[-1] < LARGEST]
     numbers = np.unique(np.concatenate(known)) if known and len(known) == len(ids) else np.empty(0, dtype=np.int64)
     if len(numbers) < 2:
         return []
