@@ -1,6 +1,7 @@
 """What observers lose where a log says less than the pick among all offers, and what corrections give back.
 
-    python benchmarks/partial.py [--seeds 30] [--followed 12] [--page PAGE] [--keep FOLDER]
+    python benchmarks/partial.py [--seeds 30] [--followed 30] [--page PAGE] [--keep FOLDER]
+    python benchmarks/partial.py --followed 0 [--first 30] [--seeds 120] [--who LinTS] [--losses "a feature missing"]
     python benchmarks/partial.py --catalogue [--seeds 100]
 
 A softmax policy picks in 1,500 rounds of 20 arms with 4 normal features, and so do LinUCB and LinTS among arms of the
@@ -10,8 +11,9 @@ a pick guessed within its set, a sample taken for all offers, lost rounds forgot
 Judged by the error of the direction and by how often 95% intervals hold what they should, where there are any: the
 softmax policy's weights; of a learner the direction of the weights that imitation would find if the learner's state of
 every round had picked in many rounds more. Learners with lost rounds are also followed, by tracking and dynamic
-imitation; there the target is theta*. `--page` puts the tables into a page, and a figure beside it. `--keep` writes
-what is found in each log to a folder, and takes it from there the next time.
+imitation; there the target is theta*. After a "±" stands the simulation's standard error, by logs. `--page` puts the
+tables into a page, and a figure beside it. `--keep` writes what is found in each log to a folder, and takes it from
+there the next time. `--first`, `--who` and `--losses` look at some rows again, on other logs.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -34,6 +36,7 @@ from numpy.typing import NDArray
 
 from onlooker import (
     BanditLog,
+    Boltzmann,
     DynamicImitation,
     Environment,
     LinTS,
@@ -66,6 +69,8 @@ NARROW = 300
 """Rounds of the logs in which a feature is missing: draws take their time."""
 LEARNERS: dict[str, Any] = {"LinUCB": LinUCB(), "LinTS": LinTS()}
 KINDS = ("softmax", *LEARNERS)
+FOLLOWED = LEARNERS | {"softmax": Boltzmann()}
+"""Learners that are followed; softmax is one that learns."""
 MASKS = {
     "picks known to a group": {0.5: Mask(groups=10), 0.25: Mask(groups=5), 0.1: Mask(groups=2)},
     "offers sampled by a feature": {
@@ -175,11 +180,12 @@ def ignored(masked: Masked, seed: int) -> SuffixImitation:
     return _observer().fit(BanditLog(log.features, log.offsets, log.chosen))
 
 
-def measured(kind: str, seed: int) -> list[list[Any]]:
+def measured(kind: str, seed: int, losses: Collection[str] = tuple(MASKS)) -> list[list[Any]]:
     """What was taken from a log, how much was left, and what each way of fitting finds."""
     whole, targets = played(kind, seed)
     rows = []
-    for what, masks in MASKS.items():
+    for what in losses:
+        masks = MASKS[what]
         log = whole[:NARROW] if what == "a feature missing" else whole
         target = targets[log.n_rounds]
         everything = target.judged(_observer().fit(log))
@@ -192,7 +198,7 @@ def measured(kind: str, seed: int) -> list[list[Any]]:
 
 def followed(learner: str, seed: int) -> list[list[Any]]:
     """Shares of rounds lost; errors of the direction of theta* and coverages of it by each of the followers."""
-    simulation = simulate(Environment(10, 20, seed=seed), LEARNERS[learner], 3000, seed=seed)
+    simulation = simulate(Environment(10, 20, seed=seed), FOLLOWED[learner], 3000, seed=seed)
     target = Target(simulation.theta_star, is_direction=True)
     lost = [Mask(lose=share)(simulation.log, seed) for share in LOST]
     return [
@@ -215,11 +221,12 @@ def kept(folder: Path | None, make: Callable[[str, int], list[list[Any]]], kind:
     return found
 
 
-def measure(seeds: int, folder: Path | None) -> Found:
+def measure(seeds: range, folder: Path | None, who: Collection[str], losses: Collection[str]) -> Found:
     """Errors and coverages, by who picked, kind of loss, share kept and way of fitting."""
     found: dict[Key, list[list[float]]] = defaultdict(list)
-    for kind, seed in product(KINDS, range(seeds)):
-        for what, share, *values in kept(folder, measured, kind, seed):
+    for kind, seed in product(who, seeds):
+        logs = kept(folder, measured, kind, seed) if len(losses) == len(MASKS) else measured(kind, seed, losses)
+        for what, share, *values in logs:
             for way, value in zip(WAYS, values, strict=True):
                 found[kind, what, share, way].append(value)
     return {key: np.array(values) for key, values in found.items()}
@@ -236,6 +243,15 @@ def coverage(values: NDArray[np.float64]) -> float:
     return float(inside / of) if of else np.nan
 
 
+def deviation(part: NDArray[np.float64], whole: NDArray[np.float64]) -> float:
+    """Standard error of the sum of one over that of the other, of as many logs; NaN without any."""
+    total, n = whole.sum(), len(whole)
+    if not total or n < 2:
+        return np.nan
+    apart = part - part.sum() / total * whole
+    return float(np.sqrt((apart**2).sum() * n / (n - 1)) / total)
+
+
 def table(found: Found) -> str:
     """Means over logs, as a table."""
     errors, coverages = (" | ".join(f"{what}: {way}" for way in WAYS) for what in ("error", "coverage"))
@@ -246,14 +262,16 @@ def table(found: Found) -> str:
     for kind, what, share, way in found:
         if way == WAYS[0]:
             cells = [found[kind, what, share, one] for one in WAYS]
-            shown = [*(f"{error(cell):.3f}" for cell in cells), *(_percent(coverage(cell)) for cell in cells)]
+            shown = [*(f"{error(cell):.3f}" for cell in cells), *(_covered(cell) for cell in cells)]
             shown.append(f"{cells[1][:, 2].sum():.0f} of {D * len(cells[1])}")
             lines.append(f"| {kind} | {what} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def _percent(share: float) -> str:
-    return "none" if np.isnan(share) else f"{share:.0%}"
+def _covered(values: NDArray[np.float64]) -> str:
+    """Coverage, and the standard error of the simulation."""
+    share = coverage(values)
+    return "none" if np.isnan(share) else f"{share:.0%} ± {100 * deviation(values[:, 1], values[:, 2]):.0f}"
 
 
 def summary(found: Found) -> str:
@@ -262,9 +280,13 @@ def summary(found: Found) -> str:
     for kind in KINDS:
         for least, most in ((0.25, 1.0), (0.0, 0.1)):
             rows = [found[key] for key in found if key[0] == kind and key[3] == WAYS[1] and least <= key[2] <= most]
-            inside, of = np.concatenate(rows)[:, 1:].sum(axis=0)
+            if not rows:
+                continue
+            # The same logs are in all rows.
+            inside, of = np.sum(rows, axis=0)[:, 1:].T
             lines.append(
-                f"  {kind}, {least:.0%} to {most:.0%} kept: {inside:.0f} of {of:.0f}, {inside / max(of, 1):.1%}"
+                f"  {kind}, {least:.0%} to {most:.0%} kept: {inside.sum():.0f} of {of.sum():.0f}, "
+                f"{inside.sum() / max(of.sum(), 1):.1%} ± {100 * deviation(inside, of):.1f}"
             )
     return "\n".join(lines)
 
@@ -272,14 +294,16 @@ def summary(found: Found) -> str:
 def followed_table(seeds: int, folder: Path | None) -> str:
     """Means over logs of learners that are followed."""
     cells: dict[tuple[str, float], list[Any]] = defaultdict(list)
-    for learner, seed in product(LEARNERS, range(seeds)):
+    for learner, seed in product(FOLLOWED, range(seeds)):
         for share, *values in kept(folder, followed, learner, seed):
             cells[learner, share].append(values)
     ways = [f"{what}: {way}" for what in ("error", "coverage") for way in FOLLOWERS]
-    lines = [f"| learner | lost | {' | '.join(ways)} |", "|---|--:" + "|--:" * len(ways) + "|"]
+    lines = [f"| learner | lost | {' | '.join(ways)} | dynamic / suffix |", "|---|--:" + "|--:" * len(ways) + "|--:|"]
     for (learner, share), values in cells.items():
         by_way = np.array(values).swapaxes(0, 1)
-        shown = [*(f"{error(one):.4f}" for one in by_way), *(_percent(coverage(one)) for one in by_way)]
+        shown = [*(f"{error(one):.4f}" for one in by_way), *(_covered(one) for one in by_way)]
+        ours, suffix = (by_way[list(FOLLOWERS).index(name)][:, 0] for name in ("dynamic", "suffix"))
+        shown.append(f"{ours.sum() / suffix.sum():.2f} ± {deviation(ours, suffix):.2f}")
         lines.append(f"| {learner} | {share:.0%} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
@@ -352,11 +376,16 @@ def groups_of_three(seed: int) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30, help="logs of every kind; 0 for none")
-    parser.add_argument("--followed", type=int, default=12, help="logs of each learner that is followed; 0 for none")
+    parser.add_argument("--followed", type=int, default=30, help="logs of each learner that is followed; 0 for none")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first log")
+    parser.add_argument("--who", nargs="+", choices=KINDS, default=KINDS, help="who picks")
+    parser.add_argument("--losses", nargs="+", choices=list(MASKS), default=list(MASKS), help="what is lost")
     parser.add_argument("--page", type=Path, help="page that takes the table, between its marks")
     parser.add_argument("--keep", type=Path, help="folder with what was found in each log, to go on from")
     parser.add_argument("--catalogue", action="store_true", help="a large catalogue and groups of three only")
     given = parser.parse_args()
+    if given.page and (len(given.who) < len(KINDS) or len(given.losses) < len(MASKS)):
+        parser.error("--page takes all rows: leave --who and --losses out")
     if given.catalogue:
         three = np.mean([groups_of_three(seed) for seed in range(given.seeds)], axis=0)
         print(
@@ -370,7 +399,8 @@ def main() -> None:
     with warnings.catch_warnings():
         # What is said of fits that ignore what is missing is what the table is about.
         warnings.simplefilter("ignore")
-        found = measure(given.seeds, given.keep) if given.seeds else {}
+        seeds = range(given.first, given.first + given.seeds)
+        found = measure(seeds, given.keep, given.who, given.losses) if seeds else {}
         tables = {"table": table(found)} if found else {}
         if given.followed:
             tables["followed"] = followed_table(given.followed, given.keep)

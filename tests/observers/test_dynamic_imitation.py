@@ -11,10 +11,12 @@ import pytest
 from imitation.test_out_of_core import ListParts
 from observers.dynamic.walker import walking_log
 from onlooker.base.errors import InputError, NoPreferenceWarning, NotFittedError, OneArmRoundsWarning
+from onlooker.evaluation.metrics import direction_error
 from onlooker.logs.log import BanditLog
 from onlooker.observers import DynamicImitation, SuffixImitation
 from onlooker.simulation.environment import Environment
-from onlooker.simulation.learners import EpsilonGreedy, LinTS, UniformRandom
+from onlooker.simulation.learners import Boltzmann, EpsilonGreedy, LinTS, LinUCB, UniformRandom
+from onlooker.simulation.mask import Mask
 from onlooker.simulation.play import simulate
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.FittedRoundsWarning")
@@ -212,6 +214,20 @@ def test_it_follows_a_learner_that_moves_and_is_not_fooled_by_one_that_does_not(
             warnings.simplefilter("ignore")
             later = np.log(static.predict_proba(log[1500:])[log[1500:].chosen_rows])
         assert ahead[1500:].mean() > later.mean() + better
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.PenaltyDominatesWarning")
+@pytest.mark.parametrize("lost", [0.0, 0.5])
+@pytest.mark.parametrize("learner", [LinTS(), LinUCB(), Boltzmann(), Boltzmann(0.05)], ids=repr)
+def test_it_follows_a_learner_no_worse_than_suffix_imitation_does(learner, lost):
+    found = []
+    for seed in range(10):
+        played = simulate(Environment(10, 20, seed=seed), learner, 3000, seed=seed)
+        left = Mask(lose=lost)(played.log, seed)
+        observers = DynamicImitation().fit(left.log, gaps=left.gaps), SuffixImitation().fit(left.log)
+        found.append([direction_error(one.theta_, played.theta_star) for one in observers])
+    dynamic, suffix = np.mean(found, axis=0)
+    assert dynamic <= suffix
 
 
 def test_time_between_rounds_counts():

@@ -29,7 +29,8 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
     """Write the log IN to OUT, in the format of its suffix.
 
     IN may be several files, a folder, a pattern such as "logs/*.csv" in quotes, a store, a database or - for the
-    standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first.
+    standard input. A file larger than memory is converted a part at a time, unless --order-by has to sort it first or
+    --missing leaves rounds out.
 
     Example: onlooker convert trips.csv log.parquet --round trip --chosen taken
     """
@@ -39,7 +40,8 @@ def convert(source: str, target: str, as_long: bool, memory_limit: str | None, a
 
     check_writable(target, long=as_long)
     check_target("OUT", target, log=source)
-    opened = open_log(source, columns) if columns["order_by"] else open_scan(source, columns, memory_limit)
+    whole = columns["order_by"] or (columns["missing"] and memory_limit is None)
+    opened = open_log(source, columns) if whole else open_scan(source, columns, memory_limit)
     counted = _Counted([opened.log] if isinstance(opened.log, BanditLog) else opened.log)
     write_parts(counted, target, long=as_long)
     if as_json:

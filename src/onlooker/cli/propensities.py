@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,10 @@ from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar,
 from onlooker.cli.opening import open_log, open_logs, print_assumptions
 from onlooker.cli.options import FILE, OneOf, log_argument
 
+if TYPE_CHECKING:
+    from onlooker.logs.log import BanditLog
+
+_OF_SAMPLE = "propensities are those among the sampled offers of a round: among all offers each is smaller"
 _UNKNOWN = {
     "vw": "costs are not known: the labels have 0 in their place",
     "dsjson": "costs are not known: the labels have 0 in their place",
@@ -82,6 +87,7 @@ def propensities(
         )
         return
     opened = open_log(log, columns)
+    opened.assumed.extend(_notes([opened.log]))
     check_room(opened.log, FITTING)
     if opened.log.n_arms.max() < 2:
         raise InputError(f"{log}: no round offers a choice between two arms or more, there is nothing to predict")
@@ -118,6 +124,7 @@ def _write_groups(
     if kind not in TABLES:
         raise InputError(f"--by {by}: {kind} has no column for the learner: write {' or '.join(TABLES)}")
     opened = open_logs(log, by, columns)
+    opened.assumed.extend(_notes(opened.log.values()))
     tried = groups.for_each("observing", partial(found_for, observer=observer), opened.log, workers)
     found = {name: one for name, one in tried.items() if not isinstance(one, InputError)}
     failed = {name: str(one) for name, one in tried.items() if isinstance(one, InputError)}
@@ -137,6 +144,11 @@ def _write_groups(
     groups.print_table(by, headings, rows, "--json prints all of them")
     groups.print_failed(by, failed)
     say(f"written: {out}")
+
+
+def _notes(logs: Iterable[BanditLog]) -> list[str]:
+    """What a sample of the offers means for propensities."""
+    return [_OF_SAMPLE] if any(log.offer_probability is not None for log in logs) else []
 
 
 def _observer(name: str, score: str) -> Any:

@@ -27,7 +27,7 @@ from onlooker.formats.text_lines import LogFile
 from onlooker.formats.unchanged import UnchangedFiles
 from onlooker.formats.users import user_columns
 from onlooker.logs.categories import Encoding, products_of
-from onlooker.logs.columns import Columns, is_outcome
+from onlooker.logs.columns import Columns, is_outcome, understood
 from onlooker.logs.log import BanditLog
 from onlooker.logs.partial import known_in_part
 from onlooker.logs.ragged import in_slate
@@ -294,7 +294,9 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[B
         lines.append(f"slates by {given['slate']!r}: {SLATES}")
     elif isinstance(log, BanditLog) and in_slate(log.round_ids, log.n_arms).any():
         lines.append(f"slates: {SLATES}")
-    if any(one.partial for one in logs if isinstance(one, BanditLog)) or any(map(given.get, _IN_PART)):
+    columns = None if found.columns is None else understood(found.columns(file), Columns(**options))
+    # A scan has to be read for it, which is done where a column says that there is something to count.
+    if isinstance(log, BanditLog) or any(getattr(columns, name, None) for name in _IN_PART):
         lines += known_in_part(*logs)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []

@@ -40,6 +40,8 @@ class Law(NamedTuple):
     """1 where they shrink with what was picked before in their direction, as ridge regression's do; 0 elsewhere."""
     reverts: float
     """Share of the way back to the static member's weights."""
+    grows: float
+    """Power of time by which all weights grow, as where a learner explores less and less; 0 where they do not."""
     random: float
     """1 where some picks may be random; 0 where none are, so that every odd pick moves the weights."""
 
@@ -82,23 +84,28 @@ def _variances(law: Law, round_number: int, gap: float, surprise: float) -> tupl
 
 
 @compiled
+def transition(law: Law, round_number: int, gap: float) -> float:
+    """What the weights' distance from where they come back to, or from 0, is multiplied by before a round."""
+    return math.exp((law.grows / (AGE + round_number) - law.reverts) * gap)
+
+
+@compiled
 def step(law: Law, round_number: int, gap: float, anchor: Vector, member: Member, spread: Vector | Matrix) -> None:
     """Let the weights move for as long as `gap`, counted in rounds, before round `round_number`; `spread` is theirs."""
     d = len(member.mean) - 1
-    stays = math.exp(-law.reverts * gap)
-    if law.reverts > 0.0:
-        for i in range(d):
-            member.mean[i] = anchor[i] + stays * (member.mean[i] - anchor[i])
+    stays = transition(law, round_number, gap)
+    for i in range(d if stays != 1.0 else 0):
+        level = anchor[i] if law.reverts > 0.0 else 0.0
+        member.mean[i] = level + stays * (member.mean[i] - level)
     every, along = _variances(law, round_number, gap, member.last[d])
     # The dimensions of an argument are known when this is compiled: one branch is left.
     if spread.ndim == 1:
         for j in range(d):
-            if law.reverts > 0.0:
-                spread[j] *= stays * stays
+            spread[j] *= stays * stays
             spread[j] += (every + along * member.last[j] * member.last[j]) / d
         spread[d] += law.random * WANDERS
         return
-    if law.reverts > 0.0:
+    if stays != 1.0:
         for i in range(d):
             for j in range(d):
                 spread[i, j] *= stays * stays
@@ -143,8 +150,9 @@ def _remember(law: Law, pick: Vector, weight: float, last: Vector, inverse: Vect
         form = 1.0 + times(inverse, pick, d, step)
         for i in range(d):
             last[i] = AGE * step[i]
+            scale = step[i] / form
             for j in range(d):
-                inverse[i, j] -= step[i] * step[j] / form
+                inverse[i, j] -= scale * step[j]
 
 
 @compiled
@@ -201,11 +209,11 @@ def follow(
 
 
 @compiled
-def smooth_full(record: Record, reverts: float, gaps: Vector) -> None:
+def smooth_full(record: Record, law: Law, first: int, gaps: Vector) -> None:
     """Make every belief but the last one of all picks, from the last to the first (Rauch, Tung and Striebel)."""
     for t in range(len(record.means) - 2, -1, -1):
         moved = record.later_spreads[t].copy()
-        moved[: len(moved) - 1] *= math.exp(-reverts * gaps[t + 1])
+        moved[: len(moved) - 1] *= transition(law, first + t + 1, gaps[t + 1])
         gain = np.ascontiguousarray(np.linalg.solve(record.spreads[t + 1], moved).T)
         record.later_means[t] += gain @ (record.later_means[t + 1] - record.means[t + 1])
         change = gain @ (record.later_spreads[t + 1] - record.spreads[t + 1]) @ np.ascontiguousarray(gain.T)
@@ -213,11 +221,12 @@ def smooth_full(record: Record, reverts: float, gaps: Vector) -> None:
 
 
 @compiled
-def smooth_diagonal(record: Record, reverts: float, gaps: Vector) -> None:
+def smooth_diagonal(record: Record, law: Law, first: int, gaps: Vector) -> None:
     """The same for a diagonal spread."""
     for t in range(len(record.means) - 2, -1, -1):
+        moves = transition(law, first + t + 1, gaps[t + 1])
         for j in range(record.means.shape[1]):
-            stays = math.exp(-reverts * gaps[t + 1]) if j < record.means.shape[1] - 1 else 1.0
+            stays = moves if j < record.means.shape[1] - 1 else 1.0
             gain = stays * record.later_spreads[t, j] / record.spreads[t + 1, j]
             record.later_means[t, j] += gain * (record.later_means[t + 1, j] - record.means[t + 1, j])
             record.later_spreads[t, j] += gain * gain * (record.later_spreads[t + 1, j] - record.spreads[t + 1, j])

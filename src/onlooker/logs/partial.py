@@ -1,4 +1,4 @@
-"""What a log knows only in part: picks of which a set is known, and offers of which a sample was kept."""
+"""What a log knows only in part: picks of which a set is known, offers of which a sample was kept, rounds lost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ Marks = NDArray[np.bool_]
 
 UNKNOWN = -1
 """Stands for the position of a pick of which only a set is known."""
+
+LARGEST = 1 << 62
+"""Ids beyond it have differences that 64 bits do not hold: they number nothing."""
+NUMBERED = 20
+"""Ids that use fewer than one of so many numbers do not number rounds: they are times, or keys of something else."""
 
 
 def as_possible(possible: ArrayLike, n_rows: int) -> Marks:
@@ -160,7 +165,7 @@ def unseen_picks(n_sets: int, n_rounds: int) -> InputError:
 
 
 def known_in_part(*logs: Any) -> list[str]:
-    """What logs know only in part, one line each; a log in parts is scanned once, if its first part is partial.
+    """What logs know only in part, one line each; a log in parts is scanned once, but not for its ids.
 
     Examples
     --------
@@ -170,11 +175,9 @@ def known_in_part(*logs: Any) -> list[str]:
     """
     total: dict[str, float] = dict.fromkeys(_COUNTED, 0.0)
     for log in logs:
-        for first, part in enumerate(log.run(_itself) if hasattr(log, "run") else [log]):
+        for part in log.run(_itself) if hasattr(log, "run") else [log]:
             for name, value in _known_in_part(part).items():
                 total[name] += value
-            if not first and not part.partial:
-                break
     lines = []
     if total["sets"]:
         lines.append(
@@ -187,7 +190,30 @@ def known_in_part(*logs: Any) -> list[str]:
             f"offers are a sample: {int(total['sampled']):,} rows stand for about {total['stand_for']:,.0f}, "
             "fits correct for it"
         )
-    return lines
+    return lines + _skipped([log.round_ids for log in logs if not hasattr(log, "run")])
+
+
+def _skipped(ids: list[Any]) -> list[str]:
+    """What is said of round ids that number the rounds of all logs and skip some numbers.
+
+    Examples
+    --------
+    >>> _skipped([np.array([10, 20, 50])])[0][:33]
+    'round ids skip 2 of 5 numbers: if'
+    >>> _skipped([np.array([1, 3]), np.array([2, 4])]) + _skipped([np.array([1, 90_000])])
+    []
+    """
+    if any(one is None or one.dtype.kind not in "iu" or (one[1:] <= one[:-1]).any() for one in ids):
+        return []
+    known = [one.astype(np.int64) for one in ids if len(one) and one[0] > -LARGEST and one[-1] < LARGEST]
+    numbers = np.unique(np.concatenate(known)) if known and len(known) == len(ids) else np.empty(0, dtype=np.int64)
+    if len(numbers) < 2:
+        return []
+    span = int(numbers[-1] - numbers[0]) // int(np.gcd.reduce(np.diff(numbers))) + 1
+    if not len(numbers) < span <= NUMBERED * len(numbers):
+        return []
+    lost = f"round ids skip {span - len(numbers):,} of {span:,} numbers"
+    return [f"{lost}: if these rounds were lost, `track --gaps ids` follows the learner across them"]
 
 
 _COUNTED = ("rounds", "sets", "possible", "offered", "sampled", "stand_for")

@@ -37,8 +37,20 @@ def test_a_jump_is_found_where_it_was_and_none_where_there_is_none():
     assert abs(found - 1200) <= 10
 
 
-def test_stretches_make_no_difference(monkeypatch):
-    log, _ = walking_log(3, n_rounds=700, step=1e-3)
+def test_weights_that_grow_are_followed_back_to_where_they_were_small():
+    log, truth = walking_log(1, n_rounds=3000, n_arms=15, d=8, grows=0.5, random=0.0)
+    path = DynamicImitation().fit(log).path_
+    known = truth[path.rounds - 1]
+    lengths, true = np.linalg.norm(path.theta, axis=1), np.linalg.norm(known, axis=1)
+    assert true[-1] > 4 * true[0]
+    assert np.abs(lengths / true - 1)[5:].max() < 0.25
+    low, high = path.band()
+    assert ((low <= known) & (known <= high)).mean() > 0.88
+
+
+@pytest.mark.parametrize("moves", [{"step": 1e-3}, {"grows": 0.5, "random": 0.0}])
+def test_stretches_make_no_difference(monkeypatch, moves):
+    log, _ = walking_log(3, n_rounds=700, **moves)
     whole = DynamicImitation().fit(log)
     probabilities = whole.propensities(log, ahead=False)
     path = whole.path_

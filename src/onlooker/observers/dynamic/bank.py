@@ -79,7 +79,7 @@ class Bank:
     @classmethod
     def start(cls, units: Vector) -> Bank:
         """Know nothing yet."""
-        laws = bank()
+        laws = bank(len(units))
         members = [fresh_member(len(units), law) for law in laws]
         return cls(units, members, np.full(len(laws), 1 / len(laws)), np.zeros(len(laws)))
 
@@ -101,7 +101,7 @@ class Bank:
         d = len(self.units)
         self.units = np.append(self.units, np.full(count, np.inf))
         grown = []
-        for law, one in zip(bank(), self.members, strict=True):
+        for law, one in zip(bank(d + count), self.members, strict=True):
             new = fresh_member(d + count, law)
             # The share of random picks comes last.
             old, kept = np.append(np.arange(d), d), np.append(np.arange(d), d + count)
@@ -141,7 +141,7 @@ class Bank:
         """Move every member on; return the probabilities of all arms, averaged over the members."""
         from onlooker.kernels.dynamic import mix
 
-        laws, n = bank(), len(block.chosen)
+        laws, n = bank(len(self.units)), len(block.chosen)
         logs, arms = np.empty((len(laws), n)), np.empty((len(laws), len(block.rows)))
         anchors = np.empty((n, len(self.units) + 1))
         none = no_record(len(self.units))
@@ -166,7 +166,8 @@ class Bank:
         rows, _, _ = rows_in_units(log, self.units[places])
         total, found = np.zeros(len(rows)), np.empty(len(rows))
         anchor, order = self.members[0].mean, np.append(places, len(places))
-        for law, member, weight in zip(bank(), self.members, self.weights.tolist(), strict=True):
+        laws = bank(len(self.units))
+        for law, member, weight in zip(laws, self.members, self.weights.tolist(), strict=True):
             ahead = copied(member)
             step(law, ahead, self.n_rounds, anchor)
             spread = ahead.spread[order] if ahead.spread.ndim == 1 else ahead.spread[np.ix_(order, order)]

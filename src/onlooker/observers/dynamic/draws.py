@@ -45,7 +45,8 @@ def _beliefs(log: BanditLog) -> Iterator[tuple[Block, Matrix, NDArray[np.float64
     follower = Follower(log.n_features)
     follower.follow(log, times)
     rounds = Rounds.of(log, times, None, follower.bank)
-    law, still = bank()[rounds.best], bank()[0]
+    laws = bank(log.n_features)
+    law, still = laws[rounds.best], laws[0]
     member, static = copied(rounds.before.members[rounds.best]), copied(rounds.before.members[0])
     none = no_record(log.n_features)
     for start, stop in rounds.stretches():

@@ -25,29 +25,40 @@ FULL = 40
 
 
 @cache
-def bank() -> tuple[Law, ...]:
+def bank(n_features: int) -> tuple[Law, ...]:
     """All laws of motion; the first is that nothing moves, which those that revert need.
 
     Examples
     --------
-    >>> len(bank()), bank()[0].every
-    (9, 0.0)
+    >>> len(bank(10)), len(bank(100)), bank(10)[0].every
+    (9, 9, 0.0)
     """
     from onlooker.kernels.dynamic import Law
 
+    still = Law(every=0.0, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0)
+    if n_features <= FULL:
+        settling = (
+            # Ridge regression whose picks stay random, as softmax picks do; and a fixed policy that decides clearly,
+            # which the first law takes long to reach from what it believes at first.
+            still._replace(pick=2.0, shrinks=1.0, averages=1.0),
+            # Learners that explore less and less, as Thompson sampling: the direction settles, the weights grow.
+            still._replace(pick=0.01, shrinks=1.0, grows=0.35),
+        )
+    else:
+        # Without covariances a mean lags behind, and only steps that go on let it catch up.
+        settling = (still._replace(pick=0.03, shrinks=1.0), still._replace(pick=1.0, shrinks=1.0))
     return (
-        Law(every=0.0, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        # Learners that average over what they saw: ridge regression, Thompson sampling, decaying rates.
-        Law(every=0.0, pick=3000.0, surprise=0.0, shrinks=0.0, averages=1.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=0.03, surprise=0.0, shrinks=1.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=1.0, surprise=0.0, shrinks=1.0, averages=0.0, reverts=0.0, random=1.0),
+        still,
+        # Ridge regression whose picks are nearly certain.
+        still._replace(pick=3000.0, averages=1.0),
+        *settling,
         # Gradient steps that never end, and importance-weighted ones, which jump after an improbable pick.
-        Law(every=0.0, pick=0.1, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.0, pick=0.01, surprise=3.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
+        still._replace(pick=0.1),
+        still._replace(pick=0.01, surprise=3.0),
         # Anything that drifts; and what strays from a level and comes back, slowly or fast.
-        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, random=1.0),
-        Law(every=0.01, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, random=0.0),
-        Law(every=0.003, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.003, random=1.0),
+        still._replace(every=0.003),
+        still._replace(every=0.01, reverts=0.003, random=0.0),
+        still._replace(every=0.003, reverts=0.003),
     )
 
 

@@ -130,7 +130,7 @@ def _backwards(rounds: Rounds) -> Iterator[Stretch]:
         seen = record.later_means[:n].copy(), record.later_spreads[:n].copy()
         if after is not None:
             record.later_means[n], record.later_spreads[n] = after
-        (smooth_diagonal if record.spreads.ndim == 2 else smooth_full)(record, law.reverts, block.gaps)
+        (smooth_diagonal if record.spreads.ndim == 2 else smooth_full)(record, law, block.first, block.gaps)
         after = record.later_means[0].copy(), record.later_spreads[0].copy()
         yield Stretch(
             start=bounds[0],

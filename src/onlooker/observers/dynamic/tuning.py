@@ -24,7 +24,8 @@ WIDEST = 4
 
 def tuned_law(rounds: Rounds) -> Law:
     """The law of the member that predicted best, its steps as large as the picks ask for."""
-    law, d = bank()[rounds.best], len(rounds.after.units)
+    d = len(rounds.after.units)
+    law = bank(d)[rounds.best]
     if rounds.best == 0 or rounds.n_rounds < ENOUGH:
         return law
     blocks = [rounds.take(*one) for one in rounds.stretches() if one[1] > rounds.n_rounds - ROUNDS]
