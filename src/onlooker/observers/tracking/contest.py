@@ -14,13 +14,13 @@ import numpy as np
 from onlooker.base.checks import as_whole
 from onlooker.base.documents import within
 from onlooker.base.threads import ordered_map
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
-from onlooker.logs.layouts import divided
 from onlooker.logs.log import BanditLog, finite_log
 from onlooker.observers.dynamic.follower import SIZING
 from onlooker.observers.dynamic.follower import Follower as ModelFree
 from onlooker.observers.dynamic.laws import PRIOR
+from onlooker.observers.tracking.coding import Reference, in_order
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
@@ -29,13 +29,14 @@ from onlooker.observers.tracking.tuning import Tuned, mixed, refined, textbook, 
 from onlooker.observers.tracking.variants import (
     FIXED_GREEDY,
     FIXED_SOFTMAX,
+    chosen_coding,
     fixed_policies,
     fixed_policy,
     settle_fixed,
     with_noise,
     with_past,
 )
-from onlooker.observers.tracking.variation import own_units
+from onlooker.observers.tracking.variation import in_own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 """Rounds after which constants are tuned."""
@@ -132,6 +133,10 @@ class Contest:
     """What the last step made of the families; nothing before the first."""
     early: Vector = field(default_factory=lambda: np.empty(0))
     """What the model-free observer gave every arm of the rounds so far, while they are too few to prove anything."""
+    early_times: Vector | None = None
+    """Times of these rounds."""
+    coding: Reference | None = None
+    """In which all take the features, once something can be proved; answers are for the log's own."""
 
     def __post_init__(self) -> None:
         self.model_free = ModelFree(self.n_features)
@@ -141,14 +146,21 @@ class Contest:
 
         Families take part as soon as something can be proved, then from the first round on.
         """
+        if self.coding is not None:
+            log, rounds = self.coding.log(log), None if rounds is None else self.coding.log(rounds)
         arms = self._follow_model_free(log, times)
         seen = self.model_free.bank.n_rounds
         if not self.n_rounds:
             assert rounds is not None
-            self.early = np.concatenate([self.early, arms])
+            self._keep(arms, times)
             if seen < LEAST:
                 return
-            log, arms, self.early = rounds, self.early, np.empty(0)
+            self.coding = chosen_coding(rounds, self.ridge)
+            if self.coding is not None:
+                rounds, self.path = self.coding.log(rounds), []
+                self.model_free = ModelFree(rounds.n_features)
+                self.early = self._follow_model_free(rounds, self.early_times)
+            log, arms, self.early, self.early_times = rounds, self.early, np.empty(0), None
             self._begin(log[:FIRST])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
@@ -165,10 +177,22 @@ class Contest:
                     if one.follower is not None:
                         one.follower.estimate_random_picks()
 
+    def _keep(self, arms: Vector, times: Vector | None) -> None:
+        """Keep what was predicted of the next rounds, and their times if all had some."""
+        has_times = times is not None and (self.early_times is not None or not len(self.early))
+        before = np.empty(0) if self.early_times is None else self.early_times
+        self.early_times = np.concatenate([before, times]) if has_times and times is not None else None
+        self.early = np.concatenate([self.early, arms])
+
     def here(self) -> Checkpoint:
         """The model-free weights after the rounds so far."""
-        bank = self.model_free.bank
-        return Checkpoint.of(bank.n_rounds, bank.theta, self.covariance)
+        return Checkpoint.of(self.model_free.bank.n_rounds, self.theta, self.covariance)
+
+    @property
+    def theta(self) -> Vector:
+        """The model-free weights."""
+        found = self.model_free.bank.theta
+        return found if self.coding is None else self.coding.back(self.n_features) @ found
 
     @property
     def covariance(self) -> Matrix:
@@ -177,7 +201,18 @@ class Contest:
         unknown = np.isnan(np.diag(found))
         found[unknown], found[:, unknown] = 0.0, 0.0
         found[unknown, unknown] = PRIOR / self.n_features
-        return found
+        if self.coding is None:
+            return found
+        back = self.coding.back(self.n_features)
+        return back @ found @ back.T
+
+    def next_probabilities(self, log: BanditLog, places: Index) -> Vector:
+        """Model-free, of every arm, were the rounds each the next; `places` says where features have their weights."""
+        bank = self.model_free.bank
+        if self.coding is None:
+            return bank.predict(log, places)
+        rows = self.coding.rows(in_order(log.dense, places, self.n_features), log.offsets)
+        return bank.predict(finite_log(rows, log.offsets, log.chosen), np.arange(rows.shape[1]))
 
     def _ahead(self) -> int:
         """Rounds until the next step, or until shares of random picks are estimated again."""
@@ -186,6 +221,8 @@ class Contest:
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others: they were 0 in all rounds so far."""
+        if self.coding is not None:
+            self.coding = self.coding.grown(self.n_features, count)
         self.n_features += count
         self.model_free.grow(count)
         self.path = [one.grown(count, (PRIOR / self.n_features) ** 0.5) for one in self.path]
@@ -259,26 +296,25 @@ class Contest:
     def _begin(self, rounds: BanditLog) -> None:
         """Predict the first rounds with all constants that are usual, each family by their mixture."""
         # Not by what is kept: while units are not known, that depends on the parts in which rounds came.
-        first, arms = ModelFree(self.n_features), np.empty(len(rounds.features))
+        first, arms = ModelFree(rounds.n_features), np.empty(len(rounds.features))
         first.follow(rounds, None, arms)
         self.model_free_scores.add(np.log(arms[rounds.chosen_rows]))
-        units, sizes = own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds)
 
         def follow(assumption: Assumption) -> Vector:
-            return Follower.start(assumption, self.n_features, (), units, sizes).follow(rounds)
+            return Follower.start(assumption, rounds.n_features, (), units, sizes).follow(rounds)
 
-        scaled = _in_units(rounds)
         for name, ways in {**textbook(scaled, self.ridge), **fixed_policies(scaled, self.ridge)}.items():
-            one = self.rivals[name] = Rival(Scores(), Residuals.start(self.n_features))
+            one = self.rivals[name] = Rival(Scores(), Residuals.start(rounds.n_features))
             one.scores.add(mixed(np.stack(list(ordered_map(follow, ways)))))
         self.n_rounds = rounds.n_rounds
         self._step(rounds)
 
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
-        scaled = _in_units(rounds)
+        scaled, units, _ = in_own_units(rounds)
         is_last = self.n_rounds >= STEPS[2]
-        known = self.tuned if is_last and scaled is rounds else None
+        known = self.tuned if is_last and units is None else None
         still = [name for name in FAMILIES if self.n_rounds == FIRST or self.rivals[name].follower is not None]
         order = sorted(still, key=lambda name: -self.rivals[name].scores.total)
         left = [order[0], *(name for name in order[1:] if not self._is_hopeless(name, order[0]))]
@@ -299,7 +335,7 @@ class Contest:
             going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
             for name in (NOISE, FORGETS):
                 if name not in self.rivals:
-                    self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(self.n_features))
+                    self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
 
     def _is_hopeless(self, name: str, best: str) -> bool:
@@ -309,12 +345,12 @@ class Contest:
 
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
-        units, sizes = own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds)
         for one in self.rivals.values():
             one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
-            follower = Follower.start(assumption, self.n_features, (), units, sizes)
+            follower = Follower.start(assumption, rounds.n_features, (), units, sizes)
             follower.follow(rounds)
             return follower
 
@@ -322,7 +358,7 @@ class Contest:
             self.rivals[name].follower = found
         softmax = self.rivals[FIXED_SOFTMAX].follower
         if softmax is not None:
-            settle_fixed(softmax, _in_units(rounds))
+            settle_fixed(softmax, scaled)
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
@@ -351,6 +387,8 @@ class Contest:
         return {
             "n_rounds": self.n_rounds,
             "early": self.early.tolist(),
+            **({} if self.early_times is None else {"early_times": self.early_times.tolist()}),
+            **({} if self.coding is None else {"coding": self.coding.to_list()}),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -374,6 +412,13 @@ class Contest:
         found.early = np.array(values.get("early", []), dtype=np.float64)
         if found.early.ndim != 1 or not ((found.early >= 0.0) & (found.early <= 1.0 + ROUNDING)).all():
             raise ValueError("early: a probability is not one")
+        if "early_times" in values:
+            found.early_times = np.array(values["early_times"], dtype=np.float64)
+            if found.early_times.ndim != 1 or not np.isfinite(found.early_times).all():
+                raise ValueError("early_times: a time is not one")
+        with within("coding"):
+            found.coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
+        in_coding = n_features + (0 if found.coding is None else found.coding.width)
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]
             if any(one.theta.shape != (n_features,) for one in found.path):
@@ -389,17 +434,9 @@ class Contest:
                 kept = one["follower"]
                 found.rivals[name] = Rival(
                     Scores.from_dict(one["scores"]),
-                    Residuals.from_dict(one["residuals"], n_features),
-                    None if kept is None else Follower.from_dict(kept, n_features),
+                    Residuals.from_dict(one["residuals"], in_coding),
+                    None if kept is None else Follower.from_dict(kept, in_coding),
                 )
-        if found.model_free.n_features != n_features or (found.n_rounds and not found.rivals):
+        if found.model_free.n_features != in_coding or (found.n_rounds and not found.rivals):
             raise ValueError("the forecasts are of another log")
         return found
-
-
-def _in_units(rounds: BanditLog) -> BanditLog:
-    """The rounds with their features counted in units of their own, where they differ much in size."""
-    units, _ = own_units(rounds)
-    if units is None:
-        return rounds
-    return finite_log(divided(rounds.features, units), rounds.offsets, rounds.chosen)

@@ -15,6 +15,7 @@ from onlooker.base.documents import within
 from onlooker.base.types import Features, Index, Matrix, Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.coding import Reference, in_order
 from onlooker.observers.tracking.exploration import Assumption, Lapse
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
 from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
@@ -54,6 +55,8 @@ class Follower:
     """What the features are counted in, each in its own; None takes them as they are. The belief is in these."""
     sizes: Sizes | None = None
     """What a feature that first varies later is given its unit by; None leaves units as they are."""
+    coding: Reference | None = None
+    """Gives the reference arm a block of its own; belief, units and sizes are those of the features with it."""
     path: list[Checkpoint] = field(default_factory=list)
     n_rounds: int = 0
     n_choices: int = 0
@@ -77,11 +80,13 @@ class Follower:
         checkpoints: tuple[int, ...] | None = None,
         units: Vector | None = None,
         sizes: Sizes | None = None,
+        coding: Reference | None = None,
     ) -> Follower:
-        """Know nothing yet."""
+        """Know nothing yet of a learner; `n_features` are those of its log."""
         from onlooker.kernels.margins import Belief
         from onlooker.kernels.tracking import BINS, EPOCHS
 
+        n_features += 0 if coding is None else coding.width
         unit = np.eye(n_features)
         ridge, known = assumption.ridge + assumption.known, assumption.precision + assumption.known
         # What a learner knew already, its estimate may show: the prior's variance less what it does not know.
@@ -94,7 +99,7 @@ class Follower:
             largest=np.array([1 / ridge, spread]),
         )
         tally, middle = np.zeros((EPOCHS, 4, BINS)), np.zeros(n_features)
-        return cls(assumption, belief, tally, checkpoints, units, sizes, middle=middle)
+        return cls(assumption, belief, tally, checkpoints, units, sizes, coding, middle=middle)
 
     def follow(self, log: BanditLog, progress: Progress | None = None, arms: Vector | None = None) -> Vector:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole.
@@ -105,13 +110,14 @@ class Follower:
 
         model, choices = self.assumption.model(), log.n_arms > 1
         probabilities, random, none = np.empty(log.n_rounds), np.empty(log.n_rounds), np.empty(0)
-        late = [] if self.sizes is None else list(self.sizes.late(log))
         for first, last in ragged.blocks(log.offsets, log.n_features):
             part, done = log[first:last], 0
+            part = part if self.coding is None else self.coding.log(part)
+            late = [] if self.sizes is None else list(self.sizes.late(part))
             rows, offsets = part.dense, part.offsets
             features = rows if self.units is None else in_units(rows, self.units)
             while done < part.n_rounds:
-                while late and late[0][0] == first + done:
+                while late and late[0][0] == done:
                     self._give_unit(late.pop(0)[1], part[done : done + 1])
                     features = rows if self.units is None else in_units(rows, self.units)
                 ahead = next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds
@@ -121,7 +127,7 @@ class Follower:
                     ahead = min(ahead, BLOCK - self.n_rounds % BLOCK)
                     if self.n_rounds and self.n_rounds % BLOCK == 0:
                         self._forget(BLOCK)
-                stop = min(done + ahead, part.n_rounds, late[0][0] - first if late else part.n_rounds)
+                stop = min(done + ahead, part.n_rounds, late[0][0] if late else part.n_rounds)
                 follow(
                     features,
                     offsets[done : stop + 1],
@@ -188,6 +194,8 @@ class Follower:
     def grow(self, count: int) -> None:
         """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
         d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
+        if self.coding is not None:
+            self.coding = self.coding.grown(d - self.coding.width, count)
         old, new = self.belief, fresh.belief
         for name in ("mean", "spread", "inverse", "prior_inverse"):
             getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
@@ -207,12 +215,28 @@ class Follower:
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
         turn = self._turn()
-        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T, self.units)
+        mean, spread = self._coded_back(turn @ self.belief.mean, turn @ self.belief.spread @ turn.T)
+        return Checkpoint.of(self.n_rounds, mean, spread, self.own_units)
+
+    @property
+    def own_units(self) -> Vector | None:
+        """What the log's own features are counted in."""
+        return self.units if self.units is None or self.coding is None else self.units[self.coding.width :]
+
+    def _coded_back(self, mean: Vector, spread: Matrix) -> tuple[Vector, Matrix]:
+        """Mean and covariance of weights, for the log's own features, both in units."""
+        if self.coding is None:
+            return mean, spread
+        back = self.coding.back(len(mean) - self.coding.width)
+        if self.units is not None and self.own_units is not None:
+            back = back * self.own_units[:, None] / self.units
+        return back @ mean, back @ spread @ back.T
 
     @property
     def theta(self) -> Vector:
         """Mean of theta*, of the features as they are."""
-        return self.belief.mean if self.units is None else self.belief.mean / self.units
+        found, _ = self._coded_back(self.belief.mean, self.belief.spread)
+        return found if self.own_units is None else found / self.own_units
 
     @property
     def second_moment(self) -> float:
@@ -223,23 +247,24 @@ class Follower:
     @property
     def covariance(self) -> Matrix:
         """Of theta* around its mean: what the picks leave open, and what the learner itself does not know."""
-        found = self.belief.spread + self.belief.prior_inverse
-        return found if self.units is None else found / np.outer(self.units, self.units)
+        _, found = self._coded_back(self.belief.mean, self.belief.spread + self.belief.prior_inverse)
+        return found if self.own_units is None else found / np.outer(self.own_units, self.own_units)
 
     @property
     def foreseen(self) -> float:
         """Share of picks that were the likeliest arm, given the picks before."""
         return float(self.tally[:, 1].sum() / max(self.tally[:, 3].sum(), 1.0))
 
-    def belief_at(self, places: Index) -> Belief:
-        """The belief with its features in another order."""
-        belief, square = self.belief, np.ix_(places, places)
-        return belief._replace(
-            mean=belief.mean[places],
-            spread=belief.spread[square],
-            inverse=belief.inverse[square],
-            prior_inverse=belief.prior_inverse[square],
-        )
+    def next_probabilities(self, log: BanditLog, places: Index) -> Vector:
+        """Of every arm, were the rounds each the next one; `places` says where the features have their weights."""
+        from onlooker.kernels.tracking import pick_probabilities
+
+        rows = in_order(log.dense, places, len(self.belief.mean) - (0 if self.coding is None else self.coding.width))
+        rows = rows if self.coding is None else self.coding.rows(rows, log.offsets)
+        found = np.empty(len(rows))
+        features = rows if self.units is None else in_units(rows, self.units)
+        pick_probabilities(features, log.offsets, self.assumption.model(), self.belief, found)
+        return found
 
     @property
     def misfit(self) -> tuple[float, float]:
@@ -298,6 +323,7 @@ class Follower:
             _RANDOM_PICKS: self.random_picks,
             **({"pending": self.pending.tolist()} if len(self.pending) else {}),
             **({"middle": self.middle.tolist()} if self.assumption.memory < 1.0 else {}),
+            **({} if self.coding is None else {"coding": self.coding.to_list()}),
         }
 
     def check(self) -> None:
@@ -319,6 +345,9 @@ class Follower:
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
         """Give back what `to_dict` was made of."""
+        with within("coding"):
+            coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
+        own, n_features = np.empty(n_features), n_features + (0 if coding is None else coding.width)
         if len(values["belief"]["mean"]) != n_features:
             raise ValueError(f"the mean was not kept for {n_features} features")
         fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
@@ -343,8 +372,8 @@ class Follower:
         with within("path"):
             path = [Checkpoint.from_dict(one) for one in values["path"]]
             for one in path:
-                finite_like(arrays["mean"], one.theta)
-                finite_like(arrays["mean"], one.standard_error)
+                finite_like(own, one.theta)
+                finite_like(own, one.standard_error)
         pending = np.array(values.get("pending", np.empty((0, n_features))), dtype=np.float64)
         waiting = as_whole(values["n_rounds"], "n_rounds") % fresh.assumption.batch
         if pending.shape != (waiting, n_features) or not (np.abs(pending) < 1e150).all():
@@ -358,6 +387,7 @@ class Follower:
             checkpoints=fresh.checkpoints,
             units=units,
             sizes=sizes,
+            coding=coding,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),
             n_choices=as_whole(values["n_choices"], "n_choices"),

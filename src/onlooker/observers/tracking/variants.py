@@ -1,4 +1,4 @@
-"""What may be different about a learner whose family is known: noise on scores, what it knew before, batches.
+"""What may be different about a learner whose family is known: coding, noise on scores, what it knew before, batches.
 
 And what it may be instead: a policy that does not learn at all.
 """
@@ -12,10 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from onlooker.base.numerics import largest_eigenvalue
+from onlooker.base.threads import ordered_map
+from onlooker.base.types import Vector
 from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.coding import Reference
 from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
 from onlooker.observers.tracking.follower import LEAST, Follower
-from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, settle
+from onlooker.observers.tracking.proof import SURE
+from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, mixed, settle, textbook
+from onlooker.observers.tracking.variation import in_own_units
 
 NOISES, NOISE_STEP = 3, 4.0
 """Steps from the first guess at the noise to the last, and their size."""
@@ -33,6 +38,33 @@ STEPS_TO_MODE = 20
 """Of Newton's method, at most."""
 GAIN = 5.0
 """Log-evidence by which a learner with a past or with batches has to be ahead of one without."""
+
+
+CODED = 500
+"""Rounds that a coding is chosen by."""
+
+
+def chosen_coding(log: BanditLog, ridge: float) -> Reference | None:
+    """A block for every arm where one is left out; None where there is no such block, or the learner had none either.
+
+    That an arm has no weights is taken of a learner only if its first picks say so by odds of twenty to one.
+    """
+    log = log[:CODED]
+    found = Reference.of(log)
+    if found is None or _usual(log, ridge) > _usual(found.log(log), ridge) + SURE:
+        return None
+    return found
+
+
+def _usual(log: BanditLog, ridge: float) -> float:
+    """Log-probability of the picks by the best family, its usual constants averaged."""
+    log, _, _ = in_own_units(log)
+
+    def follow(assumption: Assumption) -> Vector:
+        return Follower.start(assumption, log.n_features, ()).follow(log)
+
+    families = textbook(log, ridge).values()
+    return max(float(mixed(np.stack(list(ordered_map(follow, ways)))).sum()) for ways in families)
 
 
 def fixed_policies(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:

@@ -14,8 +14,8 @@ from onlooker.base.checks import as_number
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
-from onlooker.logs.layouts import Layout
-from onlooker.logs.log import BanditLog
+from onlooker.logs.layouts import Layout, divided
+from onlooker.logs.log import BanditLog, finite_log
 
 
 def within_rounds(log: BanditLog) -> tuple[Vector, Matrix]:
@@ -260,6 +260,14 @@ def own_units(log: BanditLog) -> tuple[Vector | None, Sizes]:
     units[known] = 2.0 ** np.round(np.log2(found * np.sqrt(len(found) / 3)))
     found = found / units[known]
     return units, Sizes(float(found.min()), float(found.max()), known)
+
+
+def in_own_units(log: BanditLog) -> tuple[BanditLog, Vector | None, Sizes]:
+    """The log with its features counted in units of their own where they differ much in size, and what these are."""
+    units, sizes = own_units(log)
+    if units is not None:
+        log = finite_log(divided(log.features, units), log.offsets, log.chosen)
+    return log, units, sizes
 
 
 def feature_sizes(log: BanditLog) -> Vector:
