@@ -17,6 +17,7 @@ LACKING = {
     "fixed": ": a fixed policy, which does not learn, predicts them about as well",
     "families": ": two of them explain the picks about as well",
     "batches": ": the learner seems to update in batches, which blurs the differences between families",
+    "gradient": ": a learner that makes gradient steps explains the picks about as well",
     "forgetting": ": a learner that forgets old rounds explains them better",
     "noise": ": there is noise in the scores, as of a feature that is not in the log",
     "residual": ": the nearest one leaves something in the picks unexplained",

@@ -29,9 +29,13 @@ from onlooker.observers.tracking.tuning import Tuned, mixed, refined, textbook, 
 from onlooker.observers.tracking.variants import (
     FIXED_GREEDY,
     FIXED_SOFTMAX,
+    GRADIENT_GREEDY,
+    GRADIENT_SOFTMAX,
     chosen_coding,
     fixed_policies,
     fixed_policy,
+    gradient_learner,
+    gradient_learners,
     settle_fixed,
     with_noise,
     with_past,
@@ -45,7 +49,7 @@ LEAST = 8 * FIRST
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead of the model-free observer."""
 APART = 1.0
-"""Standard errors by which it has to be ahead of every other family, besides odds of twenty to one."""
+"""Standard errors by which it has to be ahead of every other learner, besides odds of twenty to one."""
 PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
@@ -58,6 +62,8 @@ SOME = 4
 """After the last step residuals are looked at in every so many of the stretches in which rounds are taken."""
 NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
 """Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
+GRADIENT = (GRADIENT_SOFTMAX, GRADIENT_GREEDY)
+"""Rivals that are never named and that a family has to be ahead of like another family: gradient steps."""
 HORIZON = 1000.0
 """Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
 LEARNING = 2
@@ -88,6 +94,8 @@ class Verdict:
     """Its lead over a policy that does not learn, in the rounds in which it learns most."""
     forgetting: Lead
     """Its lead over itself with forgetting."""
+    gradient: Lead
+    """Its lead over learners that make gradient steps, the one that it is least surely ahead of."""
 
     @property
     def name(self) -> str | None:
@@ -242,6 +250,7 @@ class Contest:
         )
         best = families[nearest]
         leads = {name: best.scores.lead(one.scores) for name, one in families.items() if name != nearest}
+        gradient = min((self._over(best, name) for name in GRADIENT), key=lambda lead: lead.errors)
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
         noise, forgetting = (self._over(best, name) for name in (NOISE, FORGETS))
@@ -252,7 +261,8 @@ class Contest:
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
             "fixed": fixed > 0.0,
-            "families": all(lead.total >= SURE and lead.errors >= APART for lead in leads.values()),
+            "families": all(_is_ahead(lead) for lead in leads.values()),
+            "gradient": _is_ahead(gradient),
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
@@ -268,6 +278,7 @@ class Contest:
             noise=noise,
             fixed=fixed,
             forgetting=forgetting,
+            gradient=gradient,
         )
 
     def _over(self, best: Rival, name: str) -> Lead:
@@ -304,7 +315,8 @@ class Contest:
         def follow(assumption: Assumption) -> Vector:
             return Follower.start(assumption, rounds.n_features, (), units, sizes).follow(rounds)
 
-        for name, ways in {**textbook(scaled, self.ridge), **fixed_policies(scaled, self.ridge)}.items():
+        usual = textbook(scaled, self.ridge) | gradient_learners(scaled, self.ridge)
+        for name, ways in (usual | fixed_policies(scaled, self.ridge)).items():
             one = self.rivals[name] = Rival(Scores(), Residuals.start(rounds.n_features))
             one.scores.add(mixed(np.stack(list(ordered_map(follow, ways)))))
         self.n_rounds = rounds.n_rounds
@@ -315,8 +327,8 @@ class Contest:
         scaled, units, _ = in_own_units(rounds)
         is_last = self.n_rounds >= STEPS[2]
         known = self.tuned if is_last and units is None else None
-        still = [name for name in FAMILIES if self.n_rounds == FIRST or self.rivals[name].follower is not None]
-        order = sorted(still, key=lambda name: -self.rivals[name].scores.total)
+        still = [name for name in (*FAMILIES, *GRADIENT) if self._goes_on(name)]
+        order = sorted((name for name in still if name in FAMILIES), key=lambda name: -self.rivals[name].scores.total)
         left = [order[0], *(name for name in order[1:] if not self._is_hopeless(name, order[0]))]
         left = left[:2] if is_last else left
         self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known, only=left)
@@ -326,6 +338,9 @@ class Contest:
         if is_last:
             self.tuned = list(by_name.values())
         going = {name: refined(scaled, by_name[name].assumption) for name in left}
+        for name in GRADIENT:
+            if name in still and not self._is_hopeless(name, order[0]):
+                going[name] = gradient_learner(scaled, name, self.ridge)
         if self.n_rounds == FIRST:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
@@ -337,6 +352,10 @@ class Contest:
                 if name not in self.rivals:
                     self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
+
+    def _goes_on(self, name: str) -> bool:
+        """Whether a rival is still followed; before the first step all are."""
+        return name in self.rivals and (self.n_rounds == FIRST or self.rivals[name].follower is not None)
 
     def _is_hopeless(self, name: str, best: str) -> bool:
         """Whether a family is too far behind the best one to be followed any further."""
@@ -428,7 +447,7 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name not in {NOISE, FORGETS, *FIXED, *FAMILIES}:
+            if name not in {NOISE, FORGETS, *FIXED, *GRADIENT, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]
@@ -440,3 +459,8 @@ class Contest:
         if found.model_free.n_features != in_coding or (found.n_rounds and not found.rivals):
             raise ValueError("the forecasts are of another log")
         return found
+
+
+def _is_ahead(lead: Lead) -> bool:
+    """Whether one learner explains the picks better than another, as far as naming it goes."""
+    return lead.total >= SURE and lead.errors >= APART

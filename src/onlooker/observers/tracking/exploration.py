@@ -156,6 +156,8 @@ class Assumption:
     """Rounds after which the learner updates, counted from the log's first."""
     memory: float = 1.0
     """What a round counts for after one more; below 1 for a learner that forgets, which no family does."""
+    rate: float = 0.0
+    """Of gradient steps, for a learner that makes such instead of keeping `V`; no family does."""
 
     @property
     def lapse(self) -> float:
@@ -174,8 +176,9 @@ class Assumption:
             if isinstance(self.exploration, Softmax) and not self.noise
             else 0.0,
             lapse=self.lapse,
-            shrink=self.ridge - self.precision,
+            shrink=0.0 if self.rate else self.ridge - self.precision,
             waits=1.0 if self.batch > 1 else 0.0,
+            rate=self.rate,
         )
 
     def as_of_0_1(self) -> Assumption:
@@ -187,7 +190,7 @@ class Assumption:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         found = {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
-        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1), ("memory", 1.0)):
+        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1), ("memory", 1.0), ("rate", 0.0)):
             if found[name] == usual:
                 del found[name]
         return found
@@ -205,4 +208,5 @@ class Assumption:
             known=as_number(values.get("known", 0.0), "known", least=0.0),
             batch=as_whole(values.get("batch", 1), "batch", least=1),
             memory=as_number(values.get("memory", 1.0), "memory", above=0.0, most=1.0),
+            rate=as_number(values.get("rate", 0.0), "rate", least=0.0),
         )

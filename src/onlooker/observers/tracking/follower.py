@@ -87,6 +87,9 @@ class Follower:
         from onlooker.kernels.tracking import BINS, EPOCHS
 
         n_features += 0 if coding is None else coding.width
+        if assumption.rate:
+            # The estimate, and the truth that it goes after.
+            n_features *= 2
         unit = np.eye(n_features)
         ridge, known = assumption.ridge + assumption.known, assumption.precision + assumption.known
         # What a learner knew already, its estimate may show: the prior's variance less what it does not know.
@@ -98,6 +101,9 @@ class Follower:
             prior_inverse=unit / known,
             largest=np.array([1 / ridge, spread]),
         )
+        if assumption.rate:
+            np.fill_diagonal(belief.spread[n_features // 2 :, n_features // 2 :], 1.0 / assumption.precision)
+            belief.largest[1] = max(spread, 1.0 / assumption.precision)
         tally, middle = np.zeros((EPOCHS, 4, BINS)), np.zeros(n_features)
         return cls(assumption, belief, tally, checkpoints, units, sizes, coding, middle=middle)
 
@@ -115,11 +121,11 @@ class Follower:
             part = part if self.coding is None else self.coding.log(part)
             late = [] if self.sizes is None else list(self.sizes.late(part))
             rows, offsets = part.dense, part.offsets
-            features = rows if self.units is None else in_units(rows, self.units)
+            features = self._as_followed(rows)
             while done < part.n_rounds:
                 while late and late[0][0] == done:
                     self._give_unit(late.pop(0)[1], part[done : done + 1])
-                    features = rows if self.units is None else in_units(rows, self.units)
+                    features = self._as_followed(rows)
                 ahead = next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds
                 if self.assumption.batch > 1:
                     ahead = min(ahead, self.assumption.batch - self.n_rounds % self.assumption.batch)
@@ -157,6 +163,15 @@ class Follower:
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
         return probabilities
 
+    def _as_followed(self, rows: Features) -> Features:
+        """Rows in units; beside them, for a learner by gradient, none for the truth: no score depends on that."""
+        found = rows if self.units is None else in_units(rows, self.units)
+        if not self.assumption.rate:
+            return found
+        wide: Features = np.hstack([found, np.zeros_like(found)])
+        wide.setflags(write=False)
+        return wide
+
     def _wait(self, picks: Features) -> None:
         """Keep what was picked until the learner updates, and let it update if that is now."""
         from onlooker.kernels.tracking import move
@@ -193,12 +208,14 @@ class Follower:
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
-        d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
+        old, copies = self.belief, 2 if self.assumption.rate else 1
+        d = len(old.mean) // copies
+        new = Follower.start(self.assumption, d + count).belief
         if self.coding is not None:
             self.coding = self.coding.grown(d - self.coding.width, count)
-        old, new = self.belief, fresh.belief
+        kept = ((d + count) * np.arange(copies)[:, None] + np.arange(d)).ravel()
         for name in ("mean", "spread", "inverse", "prior_inverse"):
-            getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
+            getattr(new, name)[np.ix_(*(kept,) * getattr(new, name).ndim)] = getattr(old, name)
         new.largest[:] = np.maximum(new.largest, old.largest)
         deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
         self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
@@ -206,7 +223,7 @@ class Follower:
             self.pending = np.pad(self.pending, ((0, 0), (0, count)))
         else:
             self.pending = np.empty((0, 0))
-        self.middle = np.append(self.middle, np.zeros(count))
+        self.middle = np.append(self.middle, np.zeros(len(new.mean) - len(old.mean)))
         if self.units is not None:
             self.units = np.append(self.units, np.ones(count))
         if self.sizes is not None:
@@ -241,8 +258,11 @@ class Follower:
     @property
     def second_moment(self) -> float:
         """Mean square of theta*'s coordinates, as far as is known."""
-        spread = np.trace(self.belief.spread) + np.trace(self.belief.prior_inverse)
-        return float(self.belief.mean @ self.belief.mean + spread) / len(self.belief.mean)
+        mean, spread = self.belief.mean, self.belief.spread
+        if self.assumption.rate:
+            d = len(mean) // 2
+            return float(mean[d:] @ mean[d:] + np.trace(spread[d:, d:])) / d
+        return float(mean @ mean + np.trace(spread) + np.trace(self.belief.prior_inverse)) / len(mean)
 
     @property
     def covariance(self) -> Matrix:
@@ -348,9 +368,9 @@ class Follower:
         with within("coding"):
             coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
         own, n_features = np.empty(n_features), n_features + (0 if coding is None else coding.width)
-        if len(values["belief"]["mean"]) != n_features:
-            raise ValueError(f"the mean was not kept for {n_features} features")
         fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
+        if len(values["belief"]["mean"]) != len(fresh.belief.mean):
+            raise ValueError(f"the mean was not kept for {n_features} features")
         arrays = {}
         for name, array in fresh.belief._asdict().items():
             with within(f"belief.{name}"):

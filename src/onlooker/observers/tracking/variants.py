@@ -1,6 +1,6 @@
 """What may be different about a learner whose family is known: coding, noise on scores, what it knew before, batches.
 
-And what it may be instead: a policy that does not learn at all.
+And what it may be instead: a policy that does not learn at all, or a learner that makes gradient steps.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ import numpy as np
 from onlooker.base.numerics import largest_eigenvalue
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Vector
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 from onlooker.observers.tracking.coding import Reference
 from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
 from onlooker.observers.tracking.follower import LEAST, Follower
 from onlooker.observers.tracking.proof import SURE
-from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, mixed, settle, textbook
+from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, climbed, mixed, refined, settle, textbook
 from onlooker.observers.tracking.variation import in_own_units
 
 NOISES, NOISE_STEP = 3, 4.0
 """Steps from the first guess at the noise to the last, and their size."""
 FIXED_SOFTMAX, FIXED_GREEDY = "fixed softmax", "fixed greedy"
 """Policies that do not learn: a softmax of scores, and the best arm except in a share of the rounds."""
+GRADIENT_SOFTMAX, GRADIENT_GREEDY = "softmax by gradient", "greedy by gradient"
+"""Learners that make gradient steps, which keep no `V`: the same two ways to pick."""
+RATES = (0.2, 0.05, 0.0125)
+"""Share of a pick's error that a step takes back, before any pick was seen."""
 ALL_KNOWN = 1e9
 """Rounds after which a learner does not move any more: it is a fixed policy."""
 FIXED_PRECISIONS = (0.001, 0.01, 0.1, 1.0)
@@ -83,6 +88,34 @@ def fixed_policy(log: BanditLog, name: str, ridge: float) -> Assumption:
     if name == FIXED_SOFTMAX:
         return settle(rounds, _fixed(rounds, Softmax(1.0), ridge)).assumption
     return settle(rounds, _fixed(rounds, Lapse(0.1), ridge), free=True).assumption
+
+
+def gradient_learners(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
+    """What may be assumed of learners that make gradient steps, before any pick was seen."""
+    usual, found = textbook(log, ridge), dict[str, list[Assumption]]()
+    for name, family in ((GRADIENT_SOFTMAX, Softmax.name), (GRADIENT_GREEDY, Lapse.name)):
+        found[name] = [replace(one, rate=rate / _length(log)) for one in usual[family] for rate in RATES]
+    return found
+
+
+def gradient_learner(log: BanditLog, name: str, ridge: float) -> Assumption:
+    """The learner by gradient steps that explains the log best, of one of the two kinds."""
+    rounds, free = Rounds.of(log), name == GRADIENT_GREEDY
+    way: Exploration = Lapse(0.1) if free else Softmax(1.0)
+    start = Assumption(exploration=way, ridge=ridge, precision=0.3 * rounds.scale, slip=0.01)
+    best = settle(rounds, replace(start, rate=RATES[1] / _length(log)), free=free)
+    best = climbed(rounds, best, lambda one, factor: replace(one, rate=factor * one.rate))
+    if not free:
+        best = climbed(
+            rounds, best, lambda one, factor: replace(one, exploration=Softmax(factor * one.exploration.strength))
+        )
+    return refined(log, best.assumption)
+
+
+def _length(log: BanditLog) -> float:
+    """Mean square length of an arm's features."""
+    parts = [log[start:stop].dense for start, stop in ragged.blocks(log.offsets, log.n_features)]
+    return float(sum(np.einsum("ij,ij->", rows, rows, dtype=np.float64) for rows in parts)) / len(log.features) or 1.0
 
 
 def settle_fixed(follower: Follower, rounds: BanditLog) -> None:
