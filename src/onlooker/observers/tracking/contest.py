@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.base.checks import as_whole
+from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Index, Matrix, Vector
@@ -32,6 +32,7 @@ from onlooker.observers.tracking.variants import (
     GRADIENT_GREEDY,
     GRADIENT_SOFTMAX,
     chosen_coding,
+    chosen_length,
     fixed_policies,
     fixed_policy,
     gradient_learner,
@@ -145,6 +146,8 @@ class Contest:
     """Times of these rounds."""
     coding: Reference | None = None
     """In which all take the features, once something can be proved; answers are for the log's own."""
+    length: float | None = None
+    """Of arms in the units in which families take the features; None for features as they are."""
 
     def __post_init__(self) -> None:
         self.model_free = ModelFree(self.n_features)
@@ -168,6 +171,7 @@ class Contest:
                 rounds, self.path = self.coding.log(rounds), []
                 self.model_free = ModelFree(rounds.n_features)
                 self.early = self._follow_model_free(rounds, self.early_times)
+            self.length = chosen_length(rounds, self.ridge)
             log, arms, self.early, self.early_times = rounds, self.early, np.empty(0), None
             self._begin(log[:FIRST])
         while self.n_rounds < seen:
@@ -310,7 +314,7 @@ class Contest:
         first, arms = ModelFree(rounds.n_features), np.empty(len(rounds.features))
         first.follow(rounds, None, arms)
         self.model_free_scores.add(np.log(arms[rounds.chosen_rows]))
-        scaled, units, sizes = in_own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds, self.length)
 
         def follow(assumption: Assumption) -> Vector:
             return Follower.start(assumption, rounds.n_features, (), units, sizes).follow(rounds)
@@ -324,7 +328,7 @@ class Contest:
 
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
-        scaled, units, _ = in_own_units(rounds)
+        scaled, units, _ = in_own_units(rounds, self.length)
         is_last = self.n_rounds >= STEPS[2]
         known = self.tuned if is_last and units is None else None
         still = [name for name in (*FAMILIES, *GRADIENT) if self._goes_on(name)]
@@ -364,7 +368,7 @@ class Contest:
 
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
-        scaled, units, sizes = in_own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds, self.length)
         for one in self.rivals.values():
             one.follower = None
 
@@ -408,6 +412,7 @@ class Contest:
             "early": self.early.tolist(),
             **({} if self.early_times is None else {"early_times": self.early_times.tolist()}),
             **({} if self.coding is None else {"coding": self.coding.to_list()}),
+            **({} if self.length is None else {"length": self.length}),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -437,6 +442,8 @@ class Contest:
                 raise ValueError("early_times: a time is not one")
         with within("coding"):
             found.coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
+        if "length" in values:
+            found.length = as_number(values["length"], "length", above=0.0)
         in_coding = n_features + (0 if found.coding is None else found.coding.width)
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]

@@ -168,7 +168,7 @@ class Follower:
         found = rows if self.units is None else in_units(rows, self.units)
         if not self.assumption.rate:
             return found
-        wide: Features = np.hstack([found, np.zeros_like(found)])
+        wide: Features = np.concatenate([found, np.zeros(found.shape, dtype=found.dtype)], axis=1)
         wide.setflags(write=False)
         return wide
 

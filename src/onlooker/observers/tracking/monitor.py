@@ -25,7 +25,7 @@ from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Explor
 from onlooker.observers.tracking.follower import Follower, finite_like
 from onlooker.observers.tracking.path import as_checkpoints
 from onlooker.observers.tracking.tuning import Tuned, mean_square, tune
-from onlooker.observers.tracking.variants import chosen_coding
+from onlooker.observers.tracking.variants import chosen_coding, chosen_length
 from onlooker.observers.tracking.variation import (
     Identification,
     Sizes,
@@ -261,12 +261,10 @@ class Monitor:
 
     def _decide(self, log: BanditLog) -> None:
         self._look(log)
-        coding = (
-            self.contest.coding
-            if self.contest is not None and self.contest.n_rounds
-            else chosen_coding(log, self.ridge)
-        )
-        log, units, sizes = in_own_units(log if coding is None else coding.log(log))
+        contest = self.contest if self.contest is not None and self.contest.n_rounds else None
+        coding = chosen_coding(log, self.ridge) if contest is None else contest.coding
+        log = log if coding is None else coding.log(log)
+        log, units, sizes = in_own_units(log, chosen_length(log, self.ridge) if contest is None else contest.length)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())

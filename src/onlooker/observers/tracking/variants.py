@@ -21,7 +21,7 @@ from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Explora
 from onlooker.observers.tracking.follower import LEAST, Follower
 from onlooker.observers.tracking.proof import SURE
 from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, climbed, mixed, refined, settle, textbook
-from onlooker.observers.tracking.variation import in_own_units
+from onlooker.observers.tracking.variation import feature_sizes, in_own_units
 
 NOISES, NOISE_STEP = 3, 4.0
 """Steps from the first guess at the noise to the last, and their size."""
@@ -47,6 +47,8 @@ GAIN = 5.0
 
 CODED = 500
 """Rounds that a coding is chosen by."""
+ALIKE = 2.0
+"""Features whose sizes differ by no more than this are alike; arms are so in length, up to this."""
 
 
 def chosen_coding(log: BanditLog, ridge: float) -> Reference | None:
@@ -61,9 +63,28 @@ def chosen_coding(log: BanditLog, ridge: float) -> Reference | None:
     return found
 
 
-def _usual(log: BanditLog, ridge: float) -> float:
+def chosen_length(log: BanditLog, ridge: float) -> float | None:
+    """Length of arms in units in which features are of one size; None takes the features as they are.
+
+    A ridge is one in the learner's units, which may not be the log's. Textbooks have arms of length one, or features of
+    size one. Either is taken of a learner if its first picks say so by odds of twenty to one.
+    """
+    log = log[:CODED]
+    sizes = feature_sizes(log)
+    sizes, most = sizes[sizes > 0], math.sqrt(log.n_features)
+    if not len(sizes):
+        return None
+    length = math.sqrt(float(sizes @ sizes) / 3.0)
+    if sizes.max() <= ALIKE * sizes.min() and 1.0 / ALIKE <= length <= ALIKE * most:
+        return None
+    found = {one: _usual(log, ridge, one) for one in (1.0, most)}
+    best = max(found, key=lambda one: found[one])
+    return best if found[best] > _usual(log, ridge) + SURE else None
+
+
+def _usual(log: BanditLog, ridge: float, length: float | None = None) -> float:
     """Log-probability of the picks by the best family, its usual constants averaged."""
-    log, _, _ = in_own_units(log)
+    log, _, _ = in_own_units(log, length)
 
     def follow(assumption: Assumption) -> Vector:
         return Follower.start(assumption, log.n_features, ()).follow(log)
