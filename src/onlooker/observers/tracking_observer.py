@@ -108,9 +108,10 @@ class TrackingObserver(Observer):
         Round since which the estimate's direction is stable, to within its noise; None if it still moves, or no family
         is named.
     units_
-        What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
-        not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
-        are. A feature that first varies later gets its unit then. None if there was no need.
+        What the features were counted in, where the first picks say that the learner had them in other units, or where
+        they differ in size by more than 64 times: a learner with a ridge is not given prices in thousands beside yes or
+        no. `theta_`, `covariance_` and `path_` are of the features as they are. A feature that first varies later gets
+        its unit then. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
     n_skipped_, n_unknown_

@@ -161,7 +161,7 @@ class TrackingSummary(OfCoefficients):
         sizes = {c.name: unit for c, unit in zip(self.coefficients, self.units, strict=True)}
         least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
         ends = f"{least!r} in units of {sizes[least]:g}, {most!r} of {sizes[most]:g}"
-        return [f"Its features differ in size, so it was taken to count each in units of its own ({ends})."]
+        return [f"It was taken to count each feature in units of its own ({ends})."]
 
 
 def _described(family: Family) -> str:

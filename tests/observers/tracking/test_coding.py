@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from onlooker import BanditLog, TrackingObserver
+from onlooker import BanditLog, Environment, LinTS, TrackingObserver, direction_error, simulate
 from onlooker.observers.tracking.coding import Reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
@@ -113,6 +113,22 @@ def test_a_learner_that_has_no_such_block_is_taken_as_it_is() -> None:
     log = BanditLog.from_dense(rows, picks)
     assert Reference.of(log) is not None
     assert fitted(log)._monitor.contest.coding is None
+
+
+def test_features_in_other_units_get_the_same_name() -> None:
+    simulated = simulate(Environment(6, 12, seed=4), LinTS(), 1500, seed=4)
+    units = 4.0 ** np.linspace(-1.0, 1.0, 6)
+    plain, turned = (
+        simulated.log,
+        BanditLog(simulated.log.features * units, simulated.log.offsets, simulated.log.chosen),
+    )
+    before, after = fitted(plain), fitted(turned)
+    assert before.units_ is None
+    assert before.exploration_.name == after.exploration_.name == "TS"
+    # Each in a unit of its own, up to what the sample says of sizes.
+    np.testing.assert_allclose(after.units_ / units, np.mean(after.units_ / units), rtol=0.1)
+    assert direction_error(after.theta_ * units, simulated.theta_star) < 0.1
+    assert "units of its own" in str(after.summary())
 
 
 @pytest.mark.parametrize("n_shared", [0, 2])
