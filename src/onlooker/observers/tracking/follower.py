@@ -367,10 +367,11 @@ class Follower:
         """Give back what `to_dict` was made of."""
         with within("coding"):
             coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
-        own, n_features = np.empty(n_features), n_features + (0 if coding is None else coding.width)
-        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
-        if len(values["belief"]["mean"]) != len(fresh.belief.mean):
+        own, n_features = n_features, n_features + (0 if coding is None else coding.width)
+        assumption = Assumption.from_dict(values["assumption"])
+        if len(values["belief"]["mean"]) != (2 * n_features if assumption.rate else n_features):
             raise ValueError(f"the mean was not kept for {n_features} features")
+        fresh = cls.start(assumption, n_features, as_checkpoints(values["checkpoints"]))
         arrays = {}
         for name, array in fresh.belief._asdict().items():
             with within(f"belief.{name}"):
@@ -392,8 +393,8 @@ class Follower:
         with within("path"):
             path = [Checkpoint.from_dict(one) for one in values["path"]]
             for one in path:
-                finite_like(own, one.theta)
-                finite_like(own, one.standard_error)
+                finite_like(np.empty(own), one.theta)
+                finite_like(np.empty(own), one.standard_error)
         pending = np.array(values.get("pending", np.empty((0, n_features))), dtype=np.float64)
         waiting = as_whole(values["n_rounds"], "n_rounds") % fresh.assumption.batch
         if pending.shape != (waiting, n_features) or not (np.abs(pending) < 1e150).all():
