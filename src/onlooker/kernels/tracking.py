@@ -281,6 +281,26 @@ def _follow_softmax(
 
 
 @_compiled
+def follow_part(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    model: Model,
+    choices: int,
+    belief: Belief,
+    log_probabilities: Vector,
+    random_picks: Vector,
+    tally: Matrix,
+    arms: Vector,
+) -> None:
+    """See `follow`, for rounds of one epoch whose first has a fresh belief."""
+    if model.temperature > 0.0:
+        _follow_softmax(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
+    else:
+        _follow_best(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
+
+
+@_compiled
 def _norm(matrix: Matrix) -> float:
     total = 0.0
     for i in range(len(matrix)):
@@ -351,10 +371,7 @@ def follow(
             epoch += 1
         part = offsets[done : stop + 1], chosen[done:stop]
         made = log_probabilities[done:stop], random_picks[done:stop]
-        if model.temperature > 0.0:
-            _follow_softmax(features, *part, model, choices, belief, *made, tally[epoch], arms)
-        else:
-            _follow_best(features, *part, model, choices, belief, *made, tally[epoch], arms)
+        follow_part(features, *part, model, choices, belief, *made, tally[epoch], arms)
         for t in range(done, stop):
             choices += offsets[t + 1] - offsets[t] > 1
         n_rounds += stop - done

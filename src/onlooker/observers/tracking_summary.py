@@ -18,6 +18,7 @@ LACKING = {
     "families": ": two of them explain the picks about as well",
     "batches": ": the learner seems to update in batches, which blurs the differences between families",
     "gradient": ": a learner that makes gradient steps explains the picks about as well",
+    "turns": ": two learners that take turns explain the picks about as well",
     "forgetting": ": a learner that forgets old rounds explains them better",
     "noise": ": there is noise in the scores, as of a feature that is not in the log",
     "residual": ": the nearest one leaves something in the picks unexplained",

@@ -37,6 +37,7 @@ from onlooker.observers.tracking.variants import (
     fixed_policy,
     gradient_learner,
     gradient_learners,
+    in_turns,
     settle_fixed,
     with_noise,
     with_past,
@@ -61,8 +62,9 @@ TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
 SOME = 4
 """After the last step residuals are looked at in every so many of the stretches in which rounds are taken."""
-NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
-"""Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
+NOISE, FORGETS, TURNS, FIXED = "noise", "forgets", "turns", (FIXED_SOFTMAX, FIXED_GREEDY)
+"""Rivals that are never named: the best family with noise on its scores, forgetting, or taking turns with another
+learner; policies that do not learn."""
 GRADIENT = (GRADIENT_SOFTMAX, GRADIENT_GREEDY)
 """Rivals that are never named and that a family has to be ahead of like another family: gradient steps."""
 HORIZON = 1000.0
@@ -97,6 +99,8 @@ class Verdict:
     """Its lead over itself with forgetting."""
     gradient: Lead
     """Its lead over learners that make gradient steps, the one that it is least surely ahead of."""
+    turns: Lead
+    """Its lead over itself taking turns with another learner."""
 
     @property
     def name(self) -> str | None:
@@ -257,7 +261,7 @@ class Contest:
         gradient = min((self._over(best, name) for name in GRADIENT), key=lambda lead: lead.errors)
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
-        noise, forgetting = (self._over(best, name) for name in (NOISE, FORGETS))
+        noise, forgetting, turns = (self._over(best, name) for name in (NOISE, FORGETS, TURNS))
         fixed = min(float(best.scores.gained(self.rivals[name].scores)[:LEARNING].sum()) for name in FIXED)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         behind = -max(SURE, PART * ahead.total)
@@ -267,6 +271,7 @@ class Contest:
             "fixed": fixed > 0.0,
             "families": all(_is_ahead(lead) for lead in leads.values()),
             "gradient": _is_ahead(gradient),
+            "turns": turns.total >= behind,
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
@@ -283,6 +288,7 @@ class Contest:
             fixed=fixed,
             forgetting=forgetting,
             gradient=gradient,
+            turns=turns,
         )
 
     def _over(self, best: Rival, name: str) -> Lead:
@@ -352,7 +358,8 @@ class Contest:
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
-            for name in (NOISE, FORGETS):
+            going[TURNS] = in_turns(going[left[0]], scaled.n_features)
+            for name in (NOISE, FORGETS, TURNS):
                 if name not in self.rivals:
                     self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
@@ -454,7 +461,7 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name not in {NOISE, FORGETS, *FIXED, *GRADIENT, *FAMILIES}:
+            if name not in {NOISE, FORGETS, TURNS, *FIXED, *GRADIENT, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]

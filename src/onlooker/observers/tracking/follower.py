@@ -113,8 +113,11 @@ class Follower:
         Give the log-probability of each pick, given those before it; `arms` receives the probability of every arm.
         """
         from onlooker.kernels.tracking import BLOCK, follow
+        from onlooker.kernels.turns import follow_turns
 
         model, choices = self.assumption.model(), log.n_arms > 1
+        turns = self.assumption.other
+        other = None if turns is None else replace(self.assumption, exploration=turns).model()
         probabilities, random, none = np.empty(log.n_rounds), np.empty(log.n_rounds), np.empty(0)
         for first, last in ragged.blocks(log.offsets, log.n_features):
             part, done = log[first:last], 0
@@ -134,19 +137,19 @@ class Follower:
                     if self.n_rounds and self.n_rounds % BLOCK == 0:
                         self._forget(BLOCK)
                 stop = min(done + ahead, part.n_rounds, late[0][0] if late else part.n_rounds)
-                follow(
-                    features,
-                    offsets[done : stop + 1],
-                    part.chosen[done:stop],
-                    model,
-                    self.n_rounds,
-                    self.n_choices,
-                    self.belief,
-                    probabilities[first + done : first + stop],
-                    random[first + done : first + stop],
-                    self.tally,
-                    none if arms is None else arms[log.offsets[first] : log.offsets[last]],
-                )
+                these = features, offsets[done : stop + 1], part.chosen[done:stop]
+                state = self.n_rounds, self.n_choices, self.belief
+                made = probabilities[first + done : first + stop], random[first + done : first + stop], self.tally
+                if other is None:
+                    follow(
+                        *these,
+                        model,
+                        *state,
+                        *made,
+                        none if arms is None else arms[log.offsets[first] : log.offsets[last]],
+                    )
+                else:
+                    follow_turns(*these, model, other, *state, *made)
                 self.n_rounds += stop - done
                 self.n_choices += int(np.count_nonzero(choices[first + done : first + stop]))
                 if self.assumption.batch > 1:
