@@ -271,7 +271,7 @@ class Contest:
             "fixed": fixed > 0.0,
             "families": all(_is_ahead(lead) for lead in leads.values()),
             "gradient": _is_ahead(gradient),
-            "turns": turns.total >= behind,
+            "turns": TURNS not in self.rivals or _is_ahead(turns),
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
