@@ -100,6 +100,31 @@ def test_a_learner_by_gradient_steps_takes_in_features_that_come_later():
     assert Assumption.from_dict(small.assumption.to_dict()) == small.assumption
 
 
+def test_two_learners_that_take_turns_are_not_one():
+    """UCB and Thompson sampling, each with rewards of its own; half of the rounds show the one, half the other."""
+    environment = Environment(20, 20, seed=2)
+    logs = [simulate(environment, learner, 3000, seed=2).log for learner in (LinUCB(), LinTS())]
+    assert (logs[0].features == logs[1].features).all()
+    half = np.random.default_rng(0).random(3000) < 0.5
+    both = BanditLog(logs[0].features, logs[0].offsets, np.where(half, logs[0].chosen, logs[1].chosen))
+    mixed, alone = (TrackingObserver().fit(log).summary().verdict for log in (both, logs[1]))
+    assert "turns" in mixed.lacking
+    assert "turns" not in alone.lacking
+    assert alone.turns.total > 3 > mixed.turns.total
+
+
+def test_taking_turns_with_itself_is_the_learner_itself():
+    log = simulate(Environment(4, 8, seed=3), LinTS(), 300, seed=3).log
+    one, two = (Follower.start(assumed(exploration=TS(4.0), other=other), 4, ()) for other in (None, TS(4.0)))
+    np.testing.assert_allclose(one.follow(log), two.follow(log), atol=1e-10)
+    np.testing.assert_allclose(one.belief.spread, two.belief.spread, atol=1e-10)
+    apart = Follower.start(assumed(exploration=TS(4.0), other=UCB(1.0)), 4, ())
+    parts = Follower.start(apart.assumption, 4, ())
+    whole = apart.follow(log)
+    assert (whole == np.concatenate([parts.follow(log[:77]), parts.follow(log[77:])])).all()
+    assert Assumption.from_dict(apart.assumption.to_dict()) == apart.assumption
+
+
 def test_batches_are_found_with_their_length():
     log = simulate(Environment(6, 10, seed=1), LinTS(batch=50), 2500, seed=1).log
     summary = TrackingObserver().fit(log).summary()
