@@ -270,11 +270,11 @@ class Contest:
             "model-free": ahead.errors >= AHEAD,
             "fixed": fixed > 0.0,
             "families": all(_is_ahead(lead) for lead in leads.values()),
-            "gradient": _is_ahead(gradient),
-            "turns": TURNS not in self.rivals or _is_ahead(turns),
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
+            "gradient": _is_ahead(gradient),
+            "turns": TURNS not in self.rivals or _is_ahead(turns),
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
