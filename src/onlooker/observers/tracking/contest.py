@@ -274,7 +274,7 @@ class Contest:
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
             "gradient": _is_ahead(gradient),
-            "turns": TURNS not in self.rivals or _is_ahead(turns),
+            "turns": not self._is_followed(TURNS) or _is_ahead(turns),
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
@@ -358,15 +358,19 @@ class Contest:
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
-            going[TURNS] = in_turns(going[left[0]], scaled.n_features)
+            turns = in_turns(going[left[0]], scaled.n_features)
+            going |= {} if turns is None else {TURNS: turns}
             for name in (NOISE, FORGETS, TURNS):
-                if name not in self.rivals:
+                if name in going and name not in self.rivals:
                     self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
 
     def _goes_on(self, name: str) -> bool:
         """Whether a rival is still followed; before the first step all are."""
-        return name in self.rivals and (self.n_rounds == FIRST or self.rivals[name].follower is not None)
+        return self._is_followed(name) or (name in self.rivals and self.n_rounds == FIRST)
+
+    def _is_followed(self, name: str) -> bool:
+        return name in self.rivals and self.rivals[name].follower is not None
 
     def _is_hopeless(self, name: str, best: str) -> bool:
         """Whether a family is too far behind the best one to be followed any further."""

@@ -139,17 +139,19 @@ def _length(log: BanditLog) -> float:
     return float(sum(np.einsum("ij,ij->", rows, rows, dtype=np.float64) for rows in parts)) / len(log.features) or 1.0
 
 
-def in_turns(start: Assumption, n_features: int) -> Assumption:
+def in_turns(start: Assumption, n_features: int) -> Assumption | None:
     """Two learners of one world that take turns at random and together explore about as much as one.
 
     One is greedy but for a textbook's optimism, so that the other explores twice as much; one that is optimistic takes
-    turns with a textbook's Thompson sampling.
+    turns with a textbook's Thompson sampling. None for epsilon-greedy: half of the picks twice as often at random is as
+    many random picks.
     """
     way = start.exploration
+    if isinstance(way, Lapse):
+        return None
     if isinstance(way, UCB):
         return replace(start, other=TS(float(n_features)))
-    twice = Lapse(min(1.0, 2.0 * way.epsilon)) if isinstance(way, Lapse) else type(way)(2.0 * way.strength)
-    return replace(start, exploration=twice, other=UCB(1.0))
+    return replace(start, exploration=type(way)(2.0 * way.strength), other=UCB(1.0))
 
 
 def settle_fixed(follower: Follower, rounds: BanditLog) -> None:
