@@ -116,8 +116,8 @@ def test_a_learner_that_has_no_such_block_is_taken_as_it_is() -> None:
 
 
 def test_features_in_other_units_get_the_same_name() -> None:
-    simulated = simulate(Environment(6, 12, seed=4), LinTS(), 1500, seed=4)
-    units = 4.0 ** np.linspace(-1.0, 1.0, 6)
+    simulated = simulate(Environment(10, 20, seed=4), LinTS(), 2000, seed=4)
+    units = 4.0 ** np.linspace(-1.0, 1.0, 10)
     plain, turned = (
         simulated.log,
         BanditLog(simulated.log.features * units, simulated.log.offsets, simulated.log.chosen),
