@@ -54,6 +54,8 @@ class Model(NamedTuple):
     """Learner's ridge less the prior's precision: its estimate is `mean - shrink V^-1 mean`."""
     waits: float = 0.0
     """1 where the learner does not update after a round, but later on many."""
+    rate: float = 0.0
+    """Of the gradient steps of a learner that keeps no V; the belief is then about its estimate and the truth."""
 
 
 class Scratch(NamedTuple):

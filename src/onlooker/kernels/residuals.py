@@ -11,6 +11,8 @@ RARE, FAINT = 1e-3, 1e-12
 """Probabilities below which arms count as equally improbable, and as this."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 """Multiples of it, less their whole part, fill the unit interval evenly: chance without a generator."""
+MOST = 20.0
+"""Ratio of two forecasts beyond which it counts as this."""
 OWN = 4
 """Quantities of the forecast itself: sharpness, best arm, improbable arms, the position of the last pick."""
 
@@ -115,7 +117,7 @@ def add_residuals(
                 values[k] = min(max(ratio, -2.0), 2.0)
             _judge(p, values, sharp, pick, named[OWN + 2 * (m - 1)])
             for k in range(n):
-                values[k] = min(max(forecasts[m, first + k] / p[k], 0.0), 20.0)
+                values[k] = min(max(forecasts[m, first + k] / p[k], 0.0), MOST)
             _judge(p, values, sharp, pick, named[OWN + 2 * (m - 1) + 1])
         for k in range(min(n, positions.shape[1])):
             positions[0, k] += (1.0 if k == pick else 0.0) - p[k]

@@ -89,6 +89,42 @@ def _move(features: Features, row: int, belief: Belief) -> None:
 
 
 @_compiled
+def _descend(features: Features, row: int, rate: float, belief: Belief) -> None:
+    """The learner makes a gradient step: `w + rate x (x' (truth - w) + noise)`, with both in the belief, w first."""
+    d = len(belief.mean) // 2
+    x, steps = np.empty(d), np.empty(2 * d)
+    error = 0.0
+    for j in range(d):
+        x[j] = features[row, j]
+        error += x[j] * (belief.mean[d + j] - belief.mean[j])
+    variance = 1.0
+    for i in range(2 * d):
+        steps[i] = inner(belief.spread[i, d:], x) - inner(belief.spread[i, :d], x)
+    for j in range(d):
+        variance += x[j] * (steps[d + j] - steps[j])
+        belief.mean[j] += rate * error * x[j]
+    for i in range(2 * d):
+        for j in range(d):
+            belief.spread[i, j] += rate * steps[i] * x[j]
+    for i in range(d):
+        for j in range(2 * d):
+            belief.spread[i, j] += rate * x[i] * steps[j]
+        for j in range(d):
+            belief.spread[i, j] += rate * rate * variance * x[i] * x[j]
+    length = math.sqrt(inner(x, x))
+    belief.largest[1] += 2.0 * rate * length * math.sqrt(inner(steps, steps)) + rate * rate * variance * length * length
+
+
+@_compiled
+def _update(features: Features, row: int, model: Model, belief: Belief) -> None:
+    """The learner updates on the pick's reward, unless it waits."""
+    if model.rate > 0.0:
+        _descend(features, row, model.rate, belief)
+    elif model.waits == 0.0:
+        _move(features, row, belief)
+
+
+@_compiled
 def move(rows: Features, belief: Belief) -> None:
     """The learner updates on the rewards of these picks, one after the other."""
     for row in range(len(rows)):
@@ -192,8 +228,7 @@ def _follow_best(
         random_picks[t] = 1.0 - weight
         if count and weight > 0.0:
             _take_in(count, at.covariance, at.carried, at.shifts, at.drops, weight, belief)
-        if model.waits == 0.0:
-            _move(features, first + pick, belief)
+        _update(features, first + pick, model, belief)
 
 
 @_compiled
@@ -216,7 +251,8 @@ def _follow_softmax(
     """
     d = features.shape[1]
     at, flattest = softmax_room(offsets, d, d + 1), 1.0 / math.sqrt(1.0 + MODERATION * UNCERTAIN)
-    noisy = Model(0.0, 0.0, (math.pi * model.temperature) ** 2 / 6.0, 0.0, model.lapse, model.shrink, model.waits)
+    variance, updates = (math.pi * model.temperature) ** 2 / 6.0, (model.waits, model.rate)
+    noisy = Model(0.0, 0.0, variance, 0.0, model.lapse, model.shrink, *updates)
     rows, wider = np.empty((len(at.scores), d)), np.empty((d + 1, d + 1))
     for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
@@ -241,8 +277,27 @@ def _follow_softmax(
         random_picks[t] = 1.0 - kept / total if total > 0.0 else 1.0
         if n_arms > 1 and model.lapse < 1.0:
             _learn_softmax(rows[:n_arms], pick, model.lapse, belief, at, wider)
-        if model.waits == 0.0:
-            _move(features, first + pick, belief)
+        _update(features, first + pick, model, belief)
+
+
+@_compiled
+def follow_part(
+    features: Features,
+    offsets: Index,
+    chosen: Index,
+    model: Model,
+    choices: int,
+    belief: Belief,
+    log_probabilities: Vector,
+    random_picks: Vector,
+    tally: Matrix,
+    arms: Vector,
+) -> None:
+    """See `follow`, for rounds of one epoch whose first has a fresh belief."""
+    if model.temperature > 0.0:
+        _follow_softmax(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
+    else:
+        _follow_best(features, offsets, chosen, model, choices, belief, log_probabilities, random_picks, tally, arms)
 
 
 @_compiled
@@ -316,10 +371,7 @@ def follow(
             epoch += 1
         part = offsets[done : stop + 1], chosen[done:stop]
         made = log_probabilities[done:stop], random_picks[done:stop]
-        if model.temperature > 0.0:
-            _follow_softmax(features, *part, model, choices, belief, *made, tally[epoch], arms)
-        else:
-            _follow_best(features, *part, model, choices, belief, *made, tally[epoch], arms)
+        follow_part(features, *part, model, choices, belief, *made, tally[epoch], arms)
         for t in range(done, stop):
             choices += offsets[t + 1] - offsets[t] > 1
         n_rounds += stop - done

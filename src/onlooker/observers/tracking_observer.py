@@ -43,7 +43,6 @@ from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
 from onlooker.observers.tracking.seen import Seen
-from onlooker.observers.tracking.variation import in_units
 from onlooker.observers.tracking_summary import UNPROVED, Family, TrackingSummary
 
 SCHEMA = "onlooker.tracking/2"
@@ -109,9 +108,10 @@ class TrackingObserver(Observer):
         Round since which the estimate's direction is stable, to within its noise; None if it still moves, or no family
         is named.
     units_
-        What the features were counted in, where they differ in size by more than 64 times: a learner with a ridge is
-        not given prices in thousands beside yes or no. `theta_`, `covariance_` and `path_` are of the features as they
-        are. A feature that first varies later gets its unit then. None if there was no need.
+        What the features were counted in, where the first picks say that the learner had them in other units, or where
+        they differ in size by more than 64 times: a learner with a ridge is not given prices in thousands beside yes or
+        no. `theta_`, `covariance_` and `path_` are of the features as they are. A feature that first varies later gets
+        its unit then. None if there was no need.
     n_rounds_, n_choices_
         Rounds followed, and how many of them offered a choice.
     n_skipped_, n_unknown_
@@ -335,27 +335,12 @@ class TrackingObserver(Observer):
         """Of the learner as it explores."""
         if self._drawn is not None:
             return self._average(log, lambda one, these: one._next_probabilities(these))  # noqa: SLF001  of its own class
-        from onlooker.kernels.tracking import pick_probabilities
-
         self._fitted()
         places = self.policy_.positions(log)
-        if self.exploration_ is None:
-            bank, blocks = self._model_free().model_free.bank, ragged.blocks(log.offsets, log.n_features)
-            shares = ordered_map(lambda block: bank.predict(log[block[0] : block[1]], places), blocks)
-            return np.concatenate([np.empty(0), *shares])
-        follower = self._monitor.follower
-        model, belief = follower.assumption.model(), follower.belief_at(places)
-        units = None if follower.units is None else follower.units[places]
-
-        def of(block: tuple[int, int]) -> Vector:
-            part = log[block[0] : block[1]]
-            rows = part.dense
-            found = np.empty(len(rows))
-            features = rows if units is None else in_units(rows, units)
-            pick_probabilities(features, part.offsets, model, belief, found)
-            return found
-
-        return np.concatenate([np.empty(0), *ordered_map(of, ragged.blocks(log.offsets, log.n_features))])
+        source = self._model_free() if self.exploration_ is None else self._monitor.follower
+        blocks = ragged.blocks(log.offsets, log.n_features)
+        shares = ordered_map(lambda block: source.next_probabilities(log[block[0] : block[1]], places), blocks)
+        return np.concatenate([np.empty(0), *shares])
 
     @in_basis
     def summary(self, level: float = 0.95, *, families: bool = True) -> TrackingSummary:
@@ -539,10 +524,10 @@ class TrackingObserver(Observer):
         if proved:
             follower = monitor.follower
             theta, path, end = follower.theta, follower.path, follower.here()
-            self.covariance_, self.units_ = follower.covariance, follower.units
+            self.covariance_, self.units_ = follower.covariance, follower.own_units
         else:
             contest = self._model_free()
-            theta, path, end = contest.model_free.bank.theta, contest.path, contest.here()
+            theta, path, end = contest.theta, contest.path, contest.here()
             self.covariance_, self.units_ = contest.covariance, None
         if monitor.uniform > NO_PREFERENCE:
             # Whatever the weights are, picks that look uniform do not show it.
@@ -554,7 +539,7 @@ class TrackingObserver(Observer):
         steps = path if path and path[-1].n_rounds == end.n_rounds else [*path, end]
         self.policy_ = self._policy(np.where(constant, 0.0, theta), named)
         self.path_ = Path.of(steps)
-        self.settled_round_ = settled_round(steps, monitor.follower.units) if proved else None
+        self.settled_round_ = settled_round(steps, monitor.follower.own_units) if proved else None
 
     def _model_free(self) -> Contest:
         """The model-free observer beside the families; there is one where the exploration was not given."""
@@ -596,7 +581,7 @@ class TrackingObserver(Observer):
     def _families(self) -> tuple[Family, ...]:
         # What a round adds to the learner's V, in a typical direction.
         varied = np.diag(self._monitor.identification.information)
-        units = self._monitor.follower.units
+        units = self._monitor.follower.own_units
         of_round = float((varied if units is None else varied / units**2).mean()) / max(self.n_rounds_, 1)
         return tuple(
             Family(

@@ -17,6 +17,8 @@ LACKING = {
     "fixed": ": a fixed policy, which does not learn, predicts them about as well",
     "families": ": two of them explain the picks about as well",
     "batches": ": the learner seems to update in batches, which blurs the differences between families",
+    "gradient": ": a learner that makes gradient steps explains the picks about as well",
+    "turns": ": two learners that take turns explain the picks about as well",
     "forgetting": ": a learner that forgets old rounds explains them better",
     "noise": ": there is noise in the scores, as of a feature that is not in the log",
     "residual": ": the nearest one leaves something in the picks unexplained",
@@ -160,7 +162,7 @@ class TrackingSummary(OfCoefficients):
         sizes = {c.name: unit for c, unit in zip(self.coefficients, self.units, strict=True)}
         least, most = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
         ends = f"{least!r} in units of {sizes[least]:g}, {most!r} of {sizes[most]:g}"
-        return [f"Its features differ in size, so it was taken to count each in units of its own ({ends})."]
+        return [f"It was taken to count each feature in units of its own ({ends})."]
 
 
 def _described(family: Family) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, LinUCB, TrackingObserver, simulate
 from onlooker.observers.tracking.contest import LEAST, Contest
-from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Softmax
+from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Lapse, Softmax
 from onlooker.observers.tracking.follower import SPARK, Follower
 from onlooker.observers.tracking.proof import Residuals
 
@@ -45,6 +45,84 @@ def test_a_learner_that_forgets_discounts_its_matrix():
     V = kept * (np.eye(3) + picks[:64].T @ picks[:64]) + (1 - kept) * np.eye(3) + picks[64:128].T @ picks[64:128]
     np.testing.assert_allclose(np.linalg.inv(whole.belief.inverse), V, rtol=1e-8)
     assert Assumption.from_dict(whole.assumption.to_dict()) == whole.assumption
+
+
+def by_gradient(n_rounds=1500, seed=0, rate=0.05):
+    """Epsilon-greedy on an estimate that makes gradient steps."""
+    source = np.random.default_rng(seed)
+    rows, theta, w = source.standard_normal((n_rounds, 10, 5)), source.standard_normal(5), np.zeros(5)
+    picks = np.empty(n_rounds, dtype=np.int64)
+    for t, offered in enumerate(rows):
+        picks[t] = source.integers(10) if source.random() < 0.1 or t == 0 else np.argmax(offered @ w)
+        x = offered[picks[t]]
+        w += rate / 5 * x * (x @ theta + 0.1 * source.standard_normal() - x @ w)
+    return BanditLog.from_dense(rows, picks)
+
+
+def test_a_learner_by_gradient_steps_has_no_name():
+    for seed in range(2):
+        observer = TrackingObserver().fit(by_gradient(seed=seed))
+        assert observer.exploration_ is None
+        verdict = observer.summary().verdict
+        assert "gradient" in verdict.lacking
+        assert verdict.gradient.total < -10
+    assert "gradient steps" in str(observer.summary())
+    ridge = simulate(Environment(5, 10, seed=1), EpsilonGreedy(0.1), 1500, seed=1).log
+    assert TrackingObserver().fit(ridge).summary().verdict.gradient.total > 10
+
+
+def test_gradient_steps_move_estimate_and_truth_as_a_linear_model_does():
+    rate, log = 0.1, by_gradient(60)
+    # Random picks say nothing, so that nothing but steps changes the belief.
+    follower = Follower.start(assumed(exploration=Lapse(1.0), rate=rate), 5, ())
+    follower.belief.mean[:] = np.arange(10.0)
+    spread, mean = follower.belief.spread.copy(), follower.belief.mean.copy()
+    follower.follow(log)
+    for x in log.dense[log.chosen_rows].astype(float):
+        step = np.eye(10)
+        step[:5, :5] -= rate * np.outer(x, x)
+        step[:5, 5:] += rate * np.outer(x, x)
+        noise = np.concatenate([rate * x, np.zeros(5)])
+        mean, spread = step @ mean, step @ spread @ step.T + np.outer(noise, noise)
+    np.testing.assert_allclose(follower.belief.mean, mean, rtol=1e-8)
+    np.testing.assert_allclose(follower.belief.spread, spread, rtol=1e-6, atol=1e-9)
+
+
+def test_a_learner_by_gradient_steps_takes_in_features_that_come_later():
+    log, start = by_gradient(400), assumed(exploration=Lapse(0.1), rate=0.01)
+    more = BanditLog(np.hstack([log.dense, np.zeros((len(log.dense), 2))]), log.offsets, log.chosen)
+    small, large = Follower.start(start, 5, ()), Follower.start(start, 7, ())
+    small.follow(log[:200])
+    small.grow(2)
+    large.follow(more[:200])
+    np.testing.assert_allclose(small.belief.mean, large.belief.mean, atol=1e-9)
+    np.testing.assert_allclose(small.follow(more[200:]), large.follow(more[200:]), atol=1e-6)
+    assert Assumption.from_dict(small.assumption.to_dict()) == small.assumption
+
+
+def test_two_learners_that_take_turns_are_not_one():
+    """UCB and Thompson sampling, each with rewards of its own; half of the rounds show the one, half the other."""
+    environment = Environment(20, 20, seed=2)
+    logs = [simulate(environment, learner, 3000, seed=2).log for learner in (LinUCB(), LinTS())]
+    assert (logs[0].features == logs[1].features).all()
+    half = np.random.default_rng(0).random(3000) < 0.5
+    both = BanditLog(logs[0].features, logs[0].offsets, np.where(half, logs[0].chosen, logs[1].chosen))
+    mixed, alone = (TrackingObserver().fit(log).summary().verdict for log in (both, logs[1]))
+    assert "turns" in mixed.lacking
+    assert "turns" not in alone.lacking
+    assert alone.turns.total > 3 > mixed.turns.total
+
+
+def test_taking_turns_with_itself_is_the_learner_itself():
+    log = simulate(Environment(4, 8, seed=3), LinTS(), 300, seed=3).log
+    one, two = (Follower.start(assumed(exploration=TS(4.0), other=other), 4, ()) for other in (None, TS(4.0)))
+    np.testing.assert_allclose(one.follow(log), two.follow(log), atol=1e-10)
+    np.testing.assert_allclose(one.belief.spread, two.belief.spread, atol=1e-10)
+    apart = Follower.start(assumed(exploration=TS(4.0), other=UCB(1.0)), 4, ())
+    parts = Follower.start(apart.assumption, 4, ())
+    whole = apart.follow(log)
+    assert (whole == np.concatenate([parts.follow(log[:77]), parts.follow(log[77:])])).all()
+    assert Assumption.from_dict(apart.assumption.to_dict()) == apart.assumption
 
 
 def test_batches_are_found_with_their_length():
@@ -136,8 +214,11 @@ def test_residuals_are_surpluses_over_what_was_expected():
     # Beyond the sharpness: what is left of a quantity that is the sharpness is nothing.
     level, variance, _ = found.named["sharpness"]
     assert found.named["sharpness"][1] == pytest.approx((p * sharp**2).sum())
-    left = found.deviates()["other"] * np.sqrt(spread - shared**2 / variance)
-    assert left == pytest.approx((ratio[np.arange(40), chosen] - mean).sum() - shared / variance * level)
+    left = (ratio[np.arange(40), chosen] - mean).sum() - shared / variance * level
+    # Freedman's bound: steps of a ratio may be as large as 20.
+    assert found.deviates()["other"] == pytest.approx(
+        left / np.sqrt(spread - shared**2 / variance + max(left, 0.0) * 20 / 3)
+    )
     expected = np.einsum("tk,tkj->tj", p, rows)
     np.testing.assert_allclose(found.features[0], (rows[np.arange(40), chosen] - expected).sum(axis=0))
     assert found.shares.sum() == 40

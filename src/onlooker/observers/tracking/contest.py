@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from onlooker.base.checks import as_whole
+from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
 from onlooker.base.threads import ordered_map
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs import ragged
-from onlooker.logs.layouts import divided
 from onlooker.logs.log import BanditLog, finite_log
 from onlooker.observers.dynamic.follower import SIZING
 from onlooker.observers.dynamic.follower import Follower as ModelFree
 from onlooker.observers.dynamic.laws import PRIOR
+from onlooker.observers.tracking.coding import Reference, in_order
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
@@ -29,13 +29,20 @@ from onlooker.observers.tracking.tuning import Tuned, mixed, refined, textbook, 
 from onlooker.observers.tracking.variants import (
     FIXED_GREEDY,
     FIXED_SOFTMAX,
+    GRADIENT_GREEDY,
+    GRADIENT_SOFTMAX,
+    chosen_coding,
+    chosen_length,
     fixed_policies,
     fixed_policy,
+    gradient_learner,
+    gradient_learners,
+    in_turns,
     settle_fixed,
     with_noise,
     with_past,
 )
-from onlooker.observers.tracking.variation import own_units
+from onlooker.observers.tracking.variation import in_own_units
 
 STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
 """Rounds after which constants are tuned."""
@@ -44,7 +51,7 @@ LEAST = 8 * FIRST
 AHEAD = 2.0
 """Standard errors by which a family has to be ahead of the model-free observer."""
 APART = 1.0
-"""Standard errors by which it has to be ahead of every other family, besides odds of twenty to one."""
+"""Standard errors by which it has to be ahead of every other learner, besides odds of twenty to one."""
 PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
@@ -55,8 +62,11 @@ TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
 SOME = 4
 """After the last step residuals are looked at in every so many of the stretches in which rounds are taken."""
-NOISE, FORGETS, FIXED = "noise", "forgets", (FIXED_SOFTMAX, FIXED_GREEDY)
-"""Rivals that are never named: the best family with noise on its scores or forgetting, policies that do not learn."""
+NOISE, FORGETS, TURNS, FIXED = "noise", "forgets", "turns", (FIXED_SOFTMAX, FIXED_GREEDY)
+"""Rivals that are never named: the best family with noise on its scores, forgetting, or taking turns with another
+learner; policies that do not learn."""
+GRADIENT = (GRADIENT_SOFTMAX, GRADIENT_GREEDY)
+"""Rivals that are never named and that a family has to be ahead of like another family: gradient steps."""
 HORIZON = 1000.0
 """Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
 LEARNING = 2
@@ -87,6 +97,10 @@ class Verdict:
     """Its lead over a policy that does not learn, in the rounds in which it learns most."""
     forgetting: Lead
     """Its lead over itself with forgetting."""
+    gradient: Lead
+    """Its lead over learners that make gradient steps, the one that it is least surely ahead of."""
+    turns: Lead
+    """Its lead over itself taking turns with another learner."""
 
     @property
     def name(self) -> str | None:
@@ -132,6 +146,12 @@ class Contest:
     """What the last step made of the families; nothing before the first."""
     early: Vector = field(default_factory=lambda: np.empty(0))
     """What the model-free observer gave every arm of the rounds so far, while they are too few to prove anything."""
+    early_times: Vector | None = None
+    """Times of these rounds."""
+    coding: Reference | None = None
+    """In which all take the features, once something can be proved; answers are for the log's own."""
+    length: float | None = None
+    """Of arms in the units in which families take the features; None for features as they are."""
 
     def __post_init__(self) -> None:
         self.model_free = ModelFree(self.n_features)
@@ -141,14 +161,22 @@ class Contest:
 
         Families take part as soon as something can be proved, then from the first round on.
         """
+        if self.coding is not None:
+            log, rounds = self.coding.log(log), None if rounds is None else self.coding.log(rounds)
         arms = self._follow_model_free(log, times)
         seen = self.model_free.bank.n_rounds
         if not self.n_rounds:
             assert rounds is not None
-            self.early = np.concatenate([self.early, arms])
+            self._keep(arms, times)
             if seen < LEAST:
                 return
-            log, arms, self.early = rounds, self.early, np.empty(0)
+            self.coding = chosen_coding(rounds, self.ridge)
+            if self.coding is not None:
+                rounds, self.path = self.coding.log(rounds), []
+                self.model_free = ModelFree(rounds.n_features)
+                self.early = self._follow_model_free(rounds, self.early_times)
+            self.length = chosen_length(rounds, self.ridge)
+            log, arms, self.early, self.early_times = rounds, self.early, np.empty(0), None
             self._begin(log[:FIRST])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
@@ -165,10 +193,22 @@ class Contest:
                     if one.follower is not None:
                         one.follower.estimate_random_picks()
 
+    def _keep(self, arms: Vector, times: Vector | None) -> None:
+        """Keep what was predicted of the next rounds, and their times if all had some."""
+        has_times = times is not None and (self.early_times is not None or not len(self.early))
+        before = np.empty(0) if self.early_times is None else self.early_times
+        self.early_times = np.concatenate([before, times]) if has_times and times is not None else None
+        self.early = np.concatenate([self.early, arms])
+
     def here(self) -> Checkpoint:
         """The model-free weights after the rounds so far."""
-        bank = self.model_free.bank
-        return Checkpoint.of(bank.n_rounds, bank.theta, self.covariance)
+        return Checkpoint.of(self.model_free.bank.n_rounds, self.theta, self.covariance)
+
+    @property
+    def theta(self) -> Vector:
+        """The model-free weights."""
+        found = self.model_free.bank.theta
+        return found if self.coding is None else self.coding.back(self.n_features) @ found
 
     @property
     def covariance(self) -> Matrix:
@@ -177,7 +217,18 @@ class Contest:
         unknown = np.isnan(np.diag(found))
         found[unknown], found[:, unknown] = 0.0, 0.0
         found[unknown, unknown] = PRIOR / self.n_features
-        return found
+        if self.coding is None:
+            return found
+        back = self.coding.back(self.n_features)
+        return back @ found @ back.T
+
+    def next_probabilities(self, log: BanditLog, places: Index) -> Vector:
+        """Model-free, of every arm, were the rounds each the next; `places` says where features have their weights."""
+        bank = self.model_free.bank
+        if self.coding is None:
+            return bank.predict(log, places)
+        rows = self.coding.rows(in_order(log.dense, places, self.n_features), log.offsets)
+        return bank.predict(finite_log(rows, log.offsets, log.chosen), np.arange(rows.shape[1]))
 
     def _ahead(self) -> int:
         """Rounds until the next step, or until shares of random picks are estimated again."""
@@ -186,6 +237,8 @@ class Contest:
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others: they were 0 in all rounds so far."""
+        if self.coding is not None:
+            self.coding = self.coding.grown(self.n_features, count)
         self.n_features += count
         self.model_free.grow(count)
         self.path = [one.grown(count, (PRIOR / self.n_features) ** 0.5) for one in self.path]
@@ -205,9 +258,10 @@ class Contest:
         )
         best = families[nearest]
         leads = {name: best.scores.lead(one.scores) for name, one in families.items() if name != nearest}
+        gradient = min((self._over(best, name) for name in GRADIENT), key=lambda lead: lead.errors)
         runner_up = min(leads, key=lambda name: leads[name].errors)
         ahead = best.scores.lead(self.model_free_scores)
-        noise, forgetting = (self._over(best, name) for name in (NOISE, FORGETS))
+        noise, forgetting, turns = (self._over(best, name) for name in (NOISE, FORGETS, TURNS))
         fixed = min(float(best.scores.gained(self.rivals[name].scores)[:LEARNING].sum()) for name in FIXED)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         behind = -max(SURE, PART * ahead.total)
@@ -215,10 +269,12 @@ class Contest:
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
             "fixed": fixed > 0.0,
-            "families": all(lead.total >= SURE and lead.errors >= APART for lead in leads.values()),
+            "families": all(_is_ahead(lead) for lead in leads.values()),
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
+            "gradient": _is_ahead(gradient),
+            "turns": not self._is_followed(TURNS) or _is_ahead(turns),
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
@@ -231,6 +287,8 @@ class Contest:
             noise=noise,
             fixed=fixed,
             forgetting=forgetting,
+            gradient=gradient,
+            turns=turns,
         )
 
     def _over(self, best: Rival, name: str) -> Lead:
@@ -259,28 +317,28 @@ class Contest:
     def _begin(self, rounds: BanditLog) -> None:
         """Predict the first rounds with all constants that are usual, each family by their mixture."""
         # Not by what is kept: while units are not known, that depends on the parts in which rounds came.
-        first, arms = ModelFree(self.n_features), np.empty(len(rounds.features))
+        first, arms = ModelFree(rounds.n_features), np.empty(len(rounds.features))
         first.follow(rounds, None, arms)
         self.model_free_scores.add(np.log(arms[rounds.chosen_rows]))
-        units, sizes = own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds, self.length)
 
         def follow(assumption: Assumption) -> Vector:
-            return Follower.start(assumption, self.n_features, (), units, sizes).follow(rounds)
+            return Follower.start(assumption, rounds.n_features, (), units, sizes).follow(rounds)
 
-        scaled = _in_units(rounds)
-        for name, ways in {**textbook(scaled, self.ridge), **fixed_policies(scaled, self.ridge)}.items():
-            one = self.rivals[name] = Rival(Scores(), Residuals.start(self.n_features))
+        usual = textbook(scaled, self.ridge) | gradient_learners(scaled, self.ridge)
+        for name, ways in (usual | fixed_policies(scaled, self.ridge)).items():
+            one = self.rivals[name] = Rival(Scores(), Residuals.start(rounds.n_features))
             one.scores.add(mixed(np.stack(list(ordered_map(follow, ways)))))
         self.n_rounds = rounds.n_rounds
         self._step(rounds)
 
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
-        scaled = _in_units(rounds)
+        scaled, units, _ = in_own_units(rounds, self.length)
         is_last = self.n_rounds >= STEPS[2]
-        known = self.tuned if is_last and scaled is rounds else None
-        still = [name for name in FAMILIES if self.n_rounds == FIRST or self.rivals[name].follower is not None]
-        order = sorted(still, key=lambda name: -self.rivals[name].scores.total)
+        known = self.tuned if is_last and units is None else None
+        still = [name for name in (*FAMILIES, *GRADIENT) if self._goes_on(name)]
+        order = sorted((name for name in still if name in FAMILIES), key=lambda name: -self.rivals[name].scores.total)
         left = [order[0], *(name for name in order[1:] if not self._is_hopeless(name, order[0]))]
         left = left[:2] if is_last else left
         self.tuned = tune(scaled, list(FAMILIES), ridge=self.ridge, first=known, only=left)
@@ -290,6 +348,9 @@ class Contest:
         if is_last:
             self.tuned = list(by_name.values())
         going = {name: refined(scaled, by_name[name].assumption) for name in left}
+        for name in GRADIENT:
+            if name in still and not self._is_hopeless(name, order[0]):
+                going[name] = gradient_learner(scaled, name, self.ridge)
         if self.n_rounds == FIRST:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
@@ -297,10 +358,19 @@ class Contest:
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
-            for name in (NOISE, FORGETS):
-                if name not in self.rivals:
-                    self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(self.n_features))
+            turns = in_turns(going[left[0]], scaled.n_features)
+            going |= {} if turns is None else {TURNS: turns}
+            for name in (NOISE, FORGETS, TURNS):
+                if name in going and name not in self.rivals:
+                    self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
+
+    def _goes_on(self, name: str) -> bool:
+        """Whether a rival is still followed; before the first step all are."""
+        return self._is_followed(name) or (name in self.rivals and self.n_rounds == FIRST)
+
+    def _is_followed(self, name: str) -> bool:
+        return name in self.rivals and self.rivals[name].follower is not None
 
     def _is_hopeless(self, name: str, best: str) -> bool:
         """Whether a family is too far behind the best one to be followed any further."""
@@ -309,12 +379,12 @@ class Contest:
 
     def _restart(self, rounds: BanditLog, going: dict[str, Assumption]) -> None:
         """Follow the rounds again under other assumptions; families without one stay where they are."""
-        units, sizes = own_units(rounds)
+        scaled, units, sizes = in_own_units(rounds, self.length)
         for one in self.rivals.values():
             one.follower = None
 
         def follow(assumption: Assumption) -> Follower:
-            follower = Follower.start(assumption, self.n_features, (), units, sizes)
+            follower = Follower.start(assumption, rounds.n_features, (), units, sizes)
             follower.follow(rounds)
             return follower
 
@@ -322,7 +392,7 @@ class Contest:
             self.rivals[name].follower = found
         softmax = self.rivals[FIXED_SOFTMAX].follower
         if softmax is not None:
-            settle_fixed(softmax, _in_units(rounds))
+            settle_fixed(softmax, scaled)
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
@@ -351,6 +421,9 @@ class Contest:
         return {
             "n_rounds": self.n_rounds,
             "early": self.early.tolist(),
+            **({} if self.early_times is None else {"early_times": self.early_times.tolist()}),
+            **({} if self.coding is None else {"coding": self.coding.to_list()}),
+            **({} if self.length is None else {"length": self.length}),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -374,6 +447,15 @@ class Contest:
         found.early = np.array(values.get("early", []), dtype=np.float64)
         if found.early.ndim != 1 or not ((found.early >= 0.0) & (found.early <= 1.0 + ROUNDING)).all():
             raise ValueError("early: a probability is not one")
+        if "early_times" in values:
+            found.early_times = np.array(values["early_times"], dtype=np.float64)
+            if found.early_times.ndim != 1 or not np.isfinite(found.early_times).all():
+                raise ValueError("early_times: a time is not one")
+        with within("coding"):
+            found.coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
+        if "length" in values:
+            found.length = as_number(values["length"], "length", above=0.0)
+        in_coding = n_features + (0 if found.coding is None else found.coding.width)
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]
             if any(one.theta.shape != (n_features,) for one in found.path):
@@ -383,23 +465,20 @@ class Contest:
             found.model_free_scores = Scores.from_dict(values["model_free_scores"])
         found.tuned = [Tuned.from_dict(one) for one in values["tuned"]]
         for name, one in values["rivals"].items():
-            if name not in {NOISE, FORGETS, *FIXED, *FAMILIES}:
+            if name not in {NOISE, FORGETS, TURNS, *FIXED, *GRADIENT, *FAMILIES}:
                 raise ValueError("a rival is not known")
             with within(f"rivals.{name}"):
                 kept = one["follower"]
                 found.rivals[name] = Rival(
                     Scores.from_dict(one["scores"]),
-                    Residuals.from_dict(one["residuals"], n_features),
-                    None if kept is None else Follower.from_dict(kept, n_features),
+                    Residuals.from_dict(one["residuals"], in_coding),
+                    None if kept is None else Follower.from_dict(kept, in_coding),
                 )
-        if found.model_free.n_features != n_features or (found.n_rounds and not found.rivals):
+        if found.model_free.n_features != in_coding or (found.n_rounds and not found.rivals):
             raise ValueError("the forecasts are of another log")
         return found
 
 
-def _in_units(rounds: BanditLog) -> BanditLog:
-    """The rounds with their features counted in units of their own, where they differ much in size."""
-    units, _ = own_units(rounds)
-    if units is None:
-        return rounds
-    return finite_log(divided(rounds.features, units), rounds.offsets, rounds.chosen)
+def _is_ahead(lead: Lead) -> bool:
+    """Whether one learner explains the picks better than another, as far as naming it goes."""
+    return lead.total >= SURE and lead.errors >= APART

@@ -156,6 +156,10 @@ class Assumption:
     """Rounds after which the learner updates, counted from the log's first."""
     memory: float = 1.0
     """What a round counts for after one more; below 1 for a learner that forgets, which no family does."""
+    rate: float = 0.0
+    """Of gradient steps, for a learner that makes such instead of keeping `V`; no family does."""
+    other: Exploration | None = None
+    """How every other pick comes about, at random: two learners that take turns, which no family is."""
 
     @property
     def lapse(self) -> float:
@@ -174,8 +178,9 @@ class Assumption:
             if isinstance(self.exploration, Softmax) and not self.noise
             else 0.0,
             lapse=self.lapse,
-            shrink=self.ridge - self.precision,
+            shrink=0.0 if self.rate else self.ridge - self.precision,
             waits=1.0 if self.batch > 1 else 0.0,
+            rate=self.rate,
         )
 
     def as_of_0_1(self) -> Assumption:
@@ -187,7 +192,16 @@ class Assumption:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         found = {**asdict(self), "exploration": [self.exploration.name, self.exploration.strength]}
-        for name, usual in (("noise", 0.0), ("known", 0.0), ("batch", 1), ("memory", 1.0)):
+        if self.other is not None:
+            found["other"] = [self.other.name, self.other.strength]
+        for name, usual in (
+            ("noise", 0.0),
+            ("known", 0.0),
+            ("batch", 1),
+            ("memory", 1.0),
+            ("rate", 0.0),
+            ("other", None),
+        ):
             if found[name] == usual:
                 del found[name]
         return found
@@ -196,8 +210,10 @@ class Assumption:
     def from_dict(cls, values: dict[str, Any]) -> Assumption:
         """Give back what `to_dict` was made of."""
         name, strength = values["exploration"]
+        other = values.get("other")
         return cls(
             exploration=FAMILIES[name](strength),
+            other=None if other is None else FAMILIES[other[0]](other[1]),
             ridge=as_number(values["ridge"], "ridge", above=0.0),
             precision=as_number(values["precision"], "precision", above=0.0),
             slip=as_number(values["slip"], "slip", least=0.0, most=1.0),
@@ -205,4 +221,5 @@ class Assumption:
             known=as_number(values.get("known", 0.0), "known", least=0.0),
             batch=as_whole(values.get("batch", 1), "batch", least=1),
             memory=as_number(values.get("memory", 1.0), "memory", above=0.0, most=1.0),
+            rate=as_number(values.get("rate", 0.0), "rate", least=0.0),
         )

@@ -15,6 +15,7 @@ from onlooker.base.documents import within
 from onlooker.base.types import Features, Index, Matrix, Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.coding import Reference, in_order
 from onlooker.observers.tracking.exploration import Assumption, Lapse
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
 from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
@@ -54,6 +55,8 @@ class Follower:
     """What the features are counted in, each in its own; None takes them as they are. The belief is in these."""
     sizes: Sizes | None = None
     """What a feature that first varies later is given its unit by; None leaves units as they are."""
+    coding: Reference | None = None
+    """Gives the reference arm a block of its own; belief, units and sizes are those of the features with it."""
     path: list[Checkpoint] = field(default_factory=list)
     n_rounds: int = 0
     n_choices: int = 0
@@ -77,11 +80,16 @@ class Follower:
         checkpoints: tuple[int, ...] | None = None,
         units: Vector | None = None,
         sizes: Sizes | None = None,
+        coding: Reference | None = None,
     ) -> Follower:
-        """Know nothing yet."""
+        """Know nothing yet of a learner; `n_features` are those of its log."""
         from onlooker.kernels.margins import Belief
         from onlooker.kernels.tracking import BINS, EPOCHS
 
+        n_features += 0 if coding is None else coding.width
+        if assumption.rate:
+            # The estimate, and the truth that it goes after.
+            n_features *= 2
         unit = np.eye(n_features)
         ridge, known = assumption.ridge + assumption.known, assumption.precision + assumption.known
         # What a learner knew already, its estimate may show: the prior's variance less what it does not know.
@@ -93,8 +101,11 @@ class Follower:
             prior_inverse=unit / known,
             largest=np.array([1 / ridge, spread]),
         )
+        if assumption.rate:
+            np.fill_diagonal(belief.spread[n_features // 2 :, n_features // 2 :], 1.0 / assumption.precision)
+            belief.largest[1] = max(spread, 1.0 / assumption.precision)
         tally, middle = np.zeros((EPOCHS, 4, BINS)), np.zeros(n_features)
-        return cls(assumption, belief, tally, checkpoints, units, sizes, middle=middle)
+        return cls(assumption, belief, tally, checkpoints, units, sizes, coding, middle=middle)
 
     def follow(self, log: BanditLog, progress: Progress | None = None, arms: Vector | None = None) -> Vector:
         """Take in the next rounds; parts of a log, one after the other, give the same as the whole.
@@ -102,18 +113,22 @@ class Follower:
         Give the log-probability of each pick, given those before it; `arms` receives the probability of every arm.
         """
         from onlooker.kernels.tracking import BLOCK, follow
+        from onlooker.kernels.turns import follow_turns
 
         model, choices = self.assumption.model(), log.n_arms > 1
+        turns = self.assumption.other
+        other = None if turns is None else replace(self.assumption, exploration=turns).model()
         probabilities, random, none = np.empty(log.n_rounds), np.empty(log.n_rounds), np.empty(0)
-        late = [] if self.sizes is None else list(self.sizes.late(log))
         for first, last in ragged.blocks(log.offsets, log.n_features):
             part, done = log[first:last], 0
+            part = part if self.coding is None else self.coding.log(part)
+            late = [] if self.sizes is None else list(self.sizes.late(part))
             rows, offsets = part.dense, part.offsets
-            features = rows if self.units is None else in_units(rows, self.units)
+            features = self._as_followed(rows)
             while done < part.n_rounds:
-                while late and late[0][0] == first + done:
+                while late and late[0][0] == done:
                     self._give_unit(late.pop(0)[1], part[done : done + 1])
-                    features = rows if self.units is None else in_units(rows, self.units)
+                    features = self._as_followed(rows)
                 ahead = next_checkpoint(self.n_rounds, self.checkpoints) - self.n_rounds
                 if self.assumption.batch > 1:
                     ahead = min(ahead, self.assumption.batch - self.n_rounds % self.assumption.batch)
@@ -121,20 +136,20 @@ class Follower:
                     ahead = min(ahead, BLOCK - self.n_rounds % BLOCK)
                     if self.n_rounds and self.n_rounds % BLOCK == 0:
                         self._forget(BLOCK)
-                stop = min(done + ahead, part.n_rounds, late[0][0] - first if late else part.n_rounds)
-                follow(
-                    features,
-                    offsets[done : stop + 1],
-                    part.chosen[done:stop],
-                    model,
-                    self.n_rounds,
-                    self.n_choices,
-                    self.belief,
-                    probabilities[first + done : first + stop],
-                    random[first + done : first + stop],
-                    self.tally,
-                    none if arms is None else arms[log.offsets[first] : log.offsets[last]],
-                )
+                stop = min(done + ahead, part.n_rounds, late[0][0] if late else part.n_rounds)
+                these = features, offsets[done : stop + 1], part.chosen[done:stop]
+                state = self.n_rounds, self.n_choices, self.belief
+                made = probabilities[first + done : first + stop], random[first + done : first + stop], self.tally
+                if other is None:
+                    follow(
+                        *these,
+                        model,
+                        *state,
+                        *made,
+                        none if arms is None else arms[log.offsets[first] : log.offsets[last]],
+                    )
+                else:
+                    follow_turns(*these, model, other, *state, *made)
                 self.n_rounds += stop - done
                 self.n_choices += int(np.count_nonzero(choices[first + done : first + stop]))
                 if self.assumption.batch > 1:
@@ -150,6 +165,15 @@ class Follower:
         self.chance = _added(self.chance, chances)
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
         return probabilities
+
+    def _as_followed(self, rows: Features) -> Features:
+        """Rows in units; beside them, for a learner by gradient, none for the truth: no score depends on that."""
+        found = rows if self.units is None else in_units(rows, self.units)
+        if not self.assumption.rate:
+            return found
+        wide: Features = np.concatenate([found, np.zeros(found.shape, dtype=found.dtype)], axis=1)
+        wide.setflags(write=False)
+        return wide
 
     def _wait(self, picks: Features) -> None:
         """Keep what was picked until the learner updates, and let it update if that is now."""
@@ -187,10 +211,14 @@ class Follower:
 
     def grow(self, count: int) -> None:
         """Have so many features more, after the others, which were 0 so far: nothing is known of them."""
-        d, fresh = len(self.belief.mean), Follower.start(self.assumption, len(self.belief.mean) + count)
-        old, new = self.belief, fresh.belief
+        old, copies = self.belief, 2 if self.assumption.rate else 1
+        d = len(old.mean) // copies
+        new = Follower.start(self.assumption, d + count).belief
+        if self.coding is not None:
+            self.coding = self.coding.grown(d - self.coding.width, count)
+        kept = ((d + count) * np.arange(copies)[:, None] + np.arange(d)).ravel()
         for name in ("mean", "spread", "inverse", "prior_inverse"):
-            getattr(new, name)[(slice(d),) * getattr(new, name).ndim] = getattr(old, name)
+            getattr(new, name)[np.ix_(*(kept,) * getattr(new, name).ndim)] = getattr(old, name)
         new.largest[:] = np.maximum(new.largest, old.largest)
         deviation = math.sqrt(SPARK * self.assumption.precision) / self.assumption.ridge
         self.belief, self.path = new, [one.grown(count, deviation) for one in self.path]
@@ -198,7 +226,7 @@ class Follower:
             self.pending = np.pad(self.pending, ((0, 0), (0, count)))
         else:
             self.pending = np.empty((0, 0))
-        self.middle = np.append(self.middle, np.zeros(count))
+        self.middle = np.append(self.middle, np.zeros(len(new.mean) - len(old.mean)))
         if self.units is not None:
             self.units = np.append(self.units, np.ones(count))
         if self.sizes is not None:
@@ -207,39 +235,59 @@ class Follower:
     def here(self) -> Checkpoint:
         """The learner's own estimate after the rounds so far."""
         turn = self._turn()
-        return Checkpoint.of(self.n_rounds, turn @ self.belief.mean, turn @ self.belief.spread @ turn.T, self.units)
+        mean, spread = self._coded_back(turn @ self.belief.mean, turn @ self.belief.spread @ turn.T)
+        return Checkpoint.of(self.n_rounds, mean, spread, self.own_units)
+
+    @property
+    def own_units(self) -> Vector | None:
+        """What the log's own features are counted in."""
+        return self.units if self.units is None or self.coding is None else self.units[self.coding.width :]
+
+    def _coded_back(self, mean: Vector, spread: Matrix) -> tuple[Vector, Matrix]:
+        """Mean and covariance of weights, for the log's own features, both in units."""
+        if self.coding is None:
+            return mean, spread
+        back = self.coding.back(len(mean) - self.coding.width)
+        if self.units is not None and self.own_units is not None:
+            back = back * self.own_units[:, None] / self.units
+        return back @ mean, back @ spread @ back.T
 
     @property
     def theta(self) -> Vector:
         """Mean of theta*, of the features as they are."""
-        return self.belief.mean if self.units is None else self.belief.mean / self.units
+        found, _ = self._coded_back(self.belief.mean, self.belief.spread)
+        return found if self.own_units is None else found / self.own_units
 
     @property
     def second_moment(self) -> float:
         """Mean square of theta*'s coordinates, as far as is known."""
-        spread = np.trace(self.belief.spread) + np.trace(self.belief.prior_inverse)
-        return float(self.belief.mean @ self.belief.mean + spread) / len(self.belief.mean)
+        mean, spread = self.belief.mean, self.belief.spread
+        if self.assumption.rate:
+            d = len(mean) // 2
+            return float(mean[d:] @ mean[d:] + np.trace(spread[d:, d:])) / d
+        return float(mean @ mean + np.trace(spread) + np.trace(self.belief.prior_inverse)) / len(mean)
 
     @property
     def covariance(self) -> Matrix:
         """Of theta* around its mean: what the picks leave open, and what the learner itself does not know."""
-        found = self.belief.spread + self.belief.prior_inverse
-        return found if self.units is None else found / np.outer(self.units, self.units)
+        _, found = self._coded_back(self.belief.mean, self.belief.spread + self.belief.prior_inverse)
+        return found if self.own_units is None else found / np.outer(self.own_units, self.own_units)
 
     @property
     def foreseen(self) -> float:
         """Share of picks that were the likeliest arm, given the picks before."""
         return float(self.tally[:, 1].sum() / max(self.tally[:, 3].sum(), 1.0))
 
-    def belief_at(self, places: Index) -> Belief:
-        """The belief with its features in another order."""
-        belief, square = self.belief, np.ix_(places, places)
-        return belief._replace(
-            mean=belief.mean[places],
-            spread=belief.spread[square],
-            inverse=belief.inverse[square],
-            prior_inverse=belief.prior_inverse[square],
-        )
+    def next_probabilities(self, log: BanditLog, places: Index) -> Vector:
+        """Of every arm, were the rounds each the next one; `places` says where the features have their weights."""
+        from onlooker.kernels.tracking import pick_probabilities
+
+        rows = in_order(log.dense, places, len(self.belief.mean) - (0 if self.coding is None else self.coding.width))
+        rows = rows if self.coding is None else self.coding.rows(rows, log.offsets)
+        found = np.empty(len(rows))
+        features = rows if self.units is None else in_units(rows, self.units)
+        pick_probabilities(features, log.offsets, self.assumption.model(), self.belief, found)
+        return found
 
     @property
     def misfit(self) -> tuple[float, float]:
@@ -298,6 +346,7 @@ class Follower:
             _RANDOM_PICKS: self.random_picks,
             **({"pending": self.pending.tolist()} if len(self.pending) else {}),
             **({"middle": self.middle.tolist()} if self.assumption.memory < 1.0 else {}),
+            **({} if self.coding is None else {"coding": self.coding.to_list()}),
         }
 
     def check(self) -> None:
@@ -319,9 +368,13 @@ class Follower:
     @classmethod
     def from_dict(cls, values: dict[str, Any], n_features: int) -> Follower:
         """Give back what `to_dict` was made of."""
-        if len(values["belief"]["mean"]) != n_features:
+        with within("coding"):
+            coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
+        own, n_features = n_features, n_features + (0 if coding is None else coding.width)
+        assumption = Assumption.from_dict(values["assumption"])
+        if len(values["belief"]["mean"]) != (2 * n_features if assumption.rate else n_features):
             raise ValueError(f"the mean was not kept for {n_features} features")
-        fresh = cls.start(Assumption.from_dict(values["assumption"]), n_features, as_checkpoints(values["checkpoints"]))
+        fresh = cls.start(assumption, n_features, as_checkpoints(values["checkpoints"]))
         arrays = {}
         for name, array in fresh.belief._asdict().items():
             with within(f"belief.{name}"):
@@ -343,8 +396,8 @@ class Follower:
         with within("path"):
             path = [Checkpoint.from_dict(one) for one in values["path"]]
             for one in path:
-                finite_like(arrays["mean"], one.theta)
-                finite_like(arrays["mean"], one.standard_error)
+                finite_like(np.empty(own), one.theta)
+                finite_like(np.empty(own), one.standard_error)
         pending = np.array(values.get("pending", np.empty((0, n_features))), dtype=np.float64)
         waiting = as_whole(values["n_rounds"], "n_rounds") % fresh.assumption.batch
         if pending.shape != (waiting, n_features) or not (np.abs(pending) < 1e150).all():
@@ -358,6 +411,7 @@ class Follower:
             checkpoints=fresh.checkpoints,
             units=units,
             sizes=sizes,
+            coding=coding,
             path=path,
             n_rounds=as_whole(values["n_rounds"], "n_rounds"),
             n_choices=as_whole(values["n_choices"], "n_choices"),

@@ -18,19 +18,19 @@ from onlooker.base.documents import within
 from onlooker.base.errors import InputError
 from onlooker.base.types import Progress, Vector
 from onlooker.logs import ragged
-from onlooker.logs.layouts import divided
-from onlooker.logs.log import BanditLog, as_narrow, feature_labels, finite_log, join_rounds
+from onlooker.logs.log import BanditLog, as_narrow, feature_labels, join_rounds
 from onlooker.observers.dynamic.offers import as_times
 from onlooker.observers.tracking.contest import LEAST, STEPS, Contest, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.follower import Follower, finite_like
 from onlooker.observers.tracking.path import as_checkpoints
 from onlooker.observers.tracking.tuning import Tuned, mean_square, tune
+from onlooker.observers.tracking.variants import chosen_coding, chosen_length
 from onlooker.observers.tracking.variation import (
     Identification,
     Sizes,
     as_flags,
-    own_units,
+    in_own_units,
     uniform_p_value,
     within_rounds,
 )
@@ -181,7 +181,8 @@ class Monitor:
 
     def fresh_follower(self) -> Follower:
         """Before the first round, with what was decided since."""
-        return Follower.start(self.best.assumption, self.n_features, (), self.follower.units)
+        known = self.follower
+        return Follower.start(self.best.assumption, self.n_features, (), known.units, coding=known.coding)
 
     def watch_ahead(self, log: BanditLog) -> Vector:
         """Take in the next rounds; give how probable each of their arms was, given the picks before its round.
@@ -260,9 +261,10 @@ class Monitor:
 
     def _decide(self, log: BanditLog) -> None:
         self._look(log)
-        units, sizes = own_units(log)
-        if units is not None:
-            log = finite_log(divided(log.features, units), log.offsets, log.chosen)
+        contest = self.contest if self.contest is not None and self.contest.n_rounds else None
+        coding = chosen_coding(log, self.ridge) if contest is None else contest.coding
+        log = log if coding is None else coding.log(log)
+        log, units, sizes = in_own_units(log, chosen_length(log, self.ridge) if contest is None else contest.length)
         if len(self.families) > 1 and self.uniform > NO_PREFERENCE:
             nothing = Assumption(exploration=Lapse(1.0), ridge=self.ridge, precision=mean_square(log), slip=1.0)
             chance = -float(np.log(log.n_arms).sum())
@@ -271,7 +273,9 @@ class Monitor:
             self._tuned = self.contest.tuned
         else:
             self._tuned = tune(log, self.families, ridge=self.ridge)
-        self._follower = Follower.start(self._best().assumption, self.n_features, self.checkpoints, units, sizes)
+        self._follower = Follower.start(
+            self._best().assumption, self.n_features, self.checkpoints, units, sizes, coding
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; floats keep every digit."""
@@ -352,7 +356,7 @@ class Monitor:
 
 
 def _identification(values: dict[str, Any], follower: Follower) -> Identification:
-    information = finite_like(follower.belief.spread, values["information"])
+    information = finite_like(np.empty((values["n_features"],) * 2), values["information"])
     if "open" in values:
         return Identification(information, as_flags(values["open"], len(information)), follower.n_rounds)
     # States of 0.1 have the variation of all features within the rounds that decided, and no sizes.

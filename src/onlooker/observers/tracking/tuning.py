@@ -27,7 +27,7 @@ STEP = 2.0
 FINER = (STEP**0.5, STEP**0.25)
 """Between constants that are tried at last."""
 NEARBY = 4
-"""Steps that the prior's precision may be off; that of a learner without noise has no end."""
+"""Steps that a constant may be off at most; the prior's precision of a learner without noise has no end."""
 SPREAD = math.log(2.0)
 """Prior deviation of a constant's logarithm around its textbook value, 1 for `alpha` and d for `nu`."""
 ROUNDS_OF_EM = 2
@@ -232,16 +232,21 @@ def refined(log: BanditLog, assumption: Assumption) -> Assumption:
         for constant in (strength * factor, strength / factor):
             other = replace(best.assumption, exploration=type(assumption.exploration)(constant))
             best = _better(rounds, best, other)
+    return climbed(rounds, best, lambda one, factor: replace(one, precision=factor * one.precision)).assumption
+
+
+def climbed(rounds: Rounds, best: Trial, scaled: Callable[[Assumption, float], Assumption]) -> Trial:
+    """The best of what scaling a constant by steps up, or else down, gives."""
     for factor in (STEP, 1.0 / STEP):
         before = best
         for _ in range(NEARBY):
             last = best
-            best = _better(rounds, last, replace(last.assumption, precision=factor * last.assumption.precision))
+            best = _better(rounds, last, scaled(last.assumption, factor))
             if best is last:
                 break
         if best is not before:
             break
-    return best.assumption
+    return best
 
 
 def _better(rounds: Rounds, best: Trial, other: Assumption) -> Trial:

@@ -1,6 +1,6 @@
-"""What may be different about a learner whose family is known: noise on scores, what it knew before, batches.
+"""What may be different about a learner whose family is known: coding, noise on scores, what it knew before, batches.
 
-And what it may be instead: a policy that does not learn at all.
+And what it may be instead: a policy that does not learn at all, or a learner that makes gradient steps.
 """
 
 from __future__ import annotations
@@ -12,15 +12,25 @@ from dataclasses import replace
 import numpy as np
 
 from onlooker.base.numerics import largest_eigenvalue
+from onlooker.base.threads import ordered_map
+from onlooker.base.types import Vector
+from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
+from onlooker.observers.tracking.coding import Reference
 from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
 from onlooker.observers.tracking.follower import LEAST, Follower
-from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, settle
+from onlooker.observers.tracking.proof import SURE
+from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, climbed, mixed, refined, settle, textbook
+from onlooker.observers.tracking.variation import feature_sizes, in_own_units
 
 NOISES, NOISE_STEP = 3, 4.0
 """Steps from the first guess at the noise to the last, and their size."""
 FIXED_SOFTMAX, FIXED_GREEDY = "fixed softmax", "fixed greedy"
 """Policies that do not learn: a softmax of scores, and the best arm except in a share of the rounds."""
+GRADIENT_SOFTMAX, GRADIENT_GREEDY = "softmax by gradient", "greedy by gradient"
+"""Learners that make gradient steps, which keep no `V`: the same two ways to pick."""
+RATES = (0.2, 0.05, 0.0125)
+"""Share of a pick's error that a step takes back, before any pick was seen."""
 ALL_KNOWN = 1e9
 """Rounds after which a learner does not move any more: it is a fixed policy."""
 FIXED_PRECISIONS = (0.001, 0.01, 0.1, 1.0)
@@ -33,6 +43,54 @@ STEPS_TO_MODE = 20
 """Of Newton's method, at most."""
 GAIN = 5.0
 """Log-evidence by which a learner with a past or with batches has to be ahead of one without."""
+
+
+CODED = 500
+"""Rounds that a coding is chosen by."""
+ALIKE = 2.0
+"""Features whose sizes differ by no more than this are alike; arms are so in length, up to this."""
+
+
+def chosen_coding(log: BanditLog, ridge: float) -> Reference | None:
+    """A block for every arm where one is left out; None where there is no such block, or the learner had none either.
+
+    That an arm has no weights is taken of a learner only if its first picks say so by odds of twenty to one.
+    """
+    log = log[:CODED]
+    found = Reference.of(log)
+    if found is None or _usual(log, ridge) > _usual(found.log(log), ridge) + SURE:
+        return None
+    return found
+
+
+def chosen_length(log: BanditLog, ridge: float) -> float | None:
+    """Length of arms in units in which features are of one size; None takes the features as they are.
+
+    A ridge is one in the learner's units, which may not be the log's. Textbooks have arms of length one, or features of
+    size one. Either is taken of a learner if its first picks say so by odds of twenty to one.
+    """
+    log = log[:CODED]
+    sizes = feature_sizes(log)
+    sizes, most = sizes[sizes > 0], math.sqrt(log.n_features)
+    if not len(sizes):
+        return None
+    length = math.sqrt(float(sizes @ sizes) / 3.0)
+    if sizes.max() <= ALIKE * sizes.min() and 1.0 / ALIKE <= length <= ALIKE * most:
+        return None
+    found = {one: _usual(log, ridge, one) for one in (1.0, most)}
+    best = max(found, key=lambda one: found[one])
+    return best if found[best] > _usual(log, ridge) + SURE else None
+
+
+def _usual(log: BanditLog, ridge: float, length: float | None = None) -> float:
+    """Log-probability of the picks by the best family, its usual constants averaged."""
+    log, _, _ = in_own_units(log, length)
+
+    def follow(assumption: Assumption) -> Vector:
+        return Follower.start(assumption, log.n_features, ()).follow(log)
+
+    families = textbook(log, ridge).values()
+    return max(float(mixed(np.stack(list(ordered_map(follow, ways)))).sum()) for ways in families)
 
 
 def fixed_policies(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
@@ -51,6 +109,49 @@ def fixed_policy(log: BanditLog, name: str, ridge: float) -> Assumption:
     if name == FIXED_SOFTMAX:
         return settle(rounds, _fixed(rounds, Softmax(1.0), ridge)).assumption
     return settle(rounds, _fixed(rounds, Lapse(0.1), ridge), free=True).assumption
+
+
+def gradient_learners(log: BanditLog, ridge: float) -> dict[str, list[Assumption]]:
+    """What may be assumed of learners that make gradient steps, before any pick was seen."""
+    usual, found = textbook(log, ridge), dict[str, list[Assumption]]()
+    for name, family in ((GRADIENT_SOFTMAX, Softmax.name), (GRADIENT_GREEDY, Lapse.name)):
+        found[name] = [replace(one, rate=rate / _length(log)) for one in usual[family] for rate in RATES]
+    return found
+
+
+def gradient_learner(log: BanditLog, name: str, ridge: float) -> Assumption:
+    """The learner by gradient steps that explains the log best, of one of the two kinds."""
+    rounds, free = Rounds.of(log), name == GRADIENT_GREEDY
+    way: Exploration = Lapse(0.1) if free else Softmax(1.0)
+    start = Assumption(exploration=way, ridge=ridge, precision=0.3 * rounds.scale, slip=0.01)
+    best = settle(rounds, replace(start, rate=RATES[1] / _length(log)), free=free)
+    best = climbed(rounds, best, lambda one, factor: replace(one, rate=factor * one.rate))
+    if not free:
+        best = climbed(
+            rounds, best, lambda one, factor: replace(one, exploration=Softmax(factor * one.exploration.strength))
+        )
+    return refined(log, best.assumption)
+
+
+def _length(log: BanditLog) -> float:
+    """Mean square length of an arm's features."""
+    parts = [log[start:stop].dense for start, stop in ragged.blocks(log.offsets, log.n_features)]
+    return float(sum(np.einsum("ij,ij->", rows, rows, dtype=np.float64) for rows in parts)) / len(log.features) or 1.0
+
+
+def in_turns(start: Assumption, n_features: int) -> Assumption | None:
+    """Two learners of one world that take turns at random and together explore about as much as one.
+
+    One is greedy but for a textbook's optimism, so that the other explores twice as much; one that is optimistic takes
+    turns with a textbook's Thompson sampling. None for epsilon-greedy: half of the picks twice as often at random is as
+    many random picks.
+    """
+    way = start.exploration
+    if isinstance(way, Lapse):
+        return None
+    if isinstance(way, UCB):
+        return replace(start, other=TS(float(n_features)))
+    return replace(start, exploration=type(way)(2.0 * way.strength), other=UCB(1.0))
 
 
 def settle_fixed(follower: Follower, rounds: BanditLog) -> None:

@@ -14,8 +14,8 @@ from onlooker.base.checks import as_number
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
-from onlooker.logs.layouts import Layout
-from onlooker.logs.log import BanditLog
+from onlooker.logs.layouts import Layout, divided
+from onlooker.logs.log import BanditLog, finite_log
 
 
 def within_rounds(log: BanditLog) -> tuple[Vector, Matrix]:
@@ -236,10 +236,11 @@ def _blocks(log: BanditLog) -> Iterator[BanditLog]:
         yield log
 
 
-def own_units(log: BanditLog) -> tuple[Vector | None, Sizes]:
-    """Units in which features are of about one size, and arms of length one; None if they are of one size as they are.
+def own_units(log: BanditLog, length: float | None = None) -> tuple[Vector | None, Sizes]:
+    """Units in which features are of about one size, and arms of such a length; None takes the features as they are.
 
-    Units are powers of two, and 1 for features that do not vary.
+    Without a length, units are powers of two in which arms are of length one if features differ much in size, else
+    None. A feature that does not vary has a unit of 1.
 
     Examples
     --------
@@ -253,13 +254,23 @@ def own_units(log: BanditLog) -> tuple[Vector | None, Sizes]:
     if not known.any():
         return None, Sizes(1.0, 1.0, known)
     found = sizes[known]
-    if found.max() <= UNEQUAL * found.min():
+    if length is None and found.max() <= UNEQUAL * found.min():
         return None, Sizes(float(found.min()), float(found.max()), known)
     units = np.ones(log.n_features)
     # Of normal differences, the size is the deviation times the root of 3.
-    units[known] = 2.0 ** np.round(np.log2(found * np.sqrt(len(found) / 3)))
+    units[known] = found * np.sqrt(len(found) / 3) / (length or 1.0)
+    if length is None:
+        units[known] = 2.0 ** np.round(np.log2(units[known]))
     found = found / units[known]
     return units, Sizes(float(found.min()), float(found.max()), known)
+
+
+def in_own_units(log: BanditLog, length: float | None = None) -> tuple[BanditLog, Vector | None, Sizes]:
+    """The log with its features in such units, and what these are."""
+    units, sizes = own_units(log, length)
+    if units is not None:
+        log = finite_log(divided(log.features, units), log.offsets, log.chosen)
+    return log, units, sizes
 
 
 def feature_sizes(log: BanditLog) -> Vector:
