@@ -26,7 +26,9 @@ SKIPPED = 1e-2
 
 # Sums keep their order: parts of a log, wherever they lie in memory, give the same to the last bit as the whole.
 compiled = cached_njit(error_model="numpy")
-# Sums of one arm may be taken in wide registers: their order depends on the number of features alone.
+# A product may be added without rounding it first: the same wherever a number lies.
+_fused = cached_njit(error_model="numpy", fastmath={"contract"})
+# Sums may be taken in wide registers: their order depends on the number of features, or of arms, alone.
 _sums = cached_njit(error_model="numpy", fastmath={"reassoc", "contract"})
 
 
@@ -44,6 +46,10 @@ class Room(NamedTuple):
     """Of shape (d + 1, d + 1) for a full spread; for a diagonal one, what each arm tells."""
     best: Vector
     slope: Vector
+    turned: Matrix
+    """Features of arms that count, a row a feature: shape (d + 1, n); empty for a diagonal spread."""
+    forms: Matrix
+    """Of arms that count, and what is needed to find them: shape (2, n)."""
 
 
 @compiled
@@ -62,6 +68,8 @@ def room(offsets: Index, d: int, side: int) -> Room:
         np.empty((side or n_arms, d + 1)),
         np.empty(CLOSELY),
         np.empty(d + 1),
+        np.empty((d + 1 if side else 0, n_arms)),
+        np.empty((2, n_arms)),
     )
 
 
@@ -93,7 +101,7 @@ def _weighted(vector: Vector, spread: Vector, product: Vector) -> float:
     return form
 
 
-@compiled
+@_fused
 def times(spread: Matrix, vector: Vector, n: int, product: Vector) -> float:
     """Fill the first n entries of `spread @ vector`, of which others are taken to be 0; return the quadratic form."""
     for i in range(n):
@@ -107,6 +115,42 @@ def times(spread: Matrix, vector: Vector, n: int, product: Vector) -> float:
     for i in range(n):
         form += product[i] * vector[i]
     return form
+
+
+@_fused
+def _quadratic_forms(spread: Matrix, turned: Matrix, d: int, n: int, form: Vector, half: Vector) -> None:
+    """Fill `x' spread x` of n columns x of `turned`, of its first d rows, with the upper half of the spread."""
+    form[:n] = 0.0
+    for i in range(d):
+        weight = 0.5 * spread[i, i]
+        for k in range(n):
+            half[k] = weight * turned[i, k]
+        j = i + 1
+        while j + 3 < d:
+            first, second, third, fourth = spread[i, j], spread[i, j + 1], spread[i, j + 2], spread[i, j + 3]
+            for k in range(n):
+                half[k] += (first * turned[j, k] + second * turned[j + 1, k]) + (
+                    third * turned[j + 2, k] + fourth * turned[j + 3, k]
+                )
+            j += 4
+        while j < d:
+            weight = spread[i, j]
+            for k in range(n):
+                half[k] += weight * turned[j, k]
+            j += 1
+        for k in range(n):
+            form[k] += 2.0 * turned[i, k] * half[k]
+
+
+@_sums
+def _cross(turned: Matrix, n: int, out: Matrix) -> None:
+    """Fill the lower triangle of the cross-products of the rows of `turned`, of its first n columns."""
+    for i in range(len(turned)):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(n):
+                total += turned[i, k] * turned[j, k]
+            out[i, j] = total
 
 
 @compiled
@@ -173,17 +217,23 @@ def moderated(rows: Features, mean: Vector, spread: Vector | Matrix, at: Room) -
             flats[k] = 1.0 / math.sqrt(1.0 + MODERATION * _variance(rows[k], at.centre, spread))
     else:
         least = _worth_computing(shares, at.best)
-        flattest = 1.0
+        count, flattest = 0, 1.0
         for k in range(n):
             if shares[k] >= least:
                 for j in range(d):
-                    at.direction[j] = rows[k, j] - at.centre[j]
-                variance = times(spread, at.direction, d, at.product)
-                flats[k] = 1.0 / math.sqrt(1.0 + MODERATION * max(variance, 0.0))
-                flattest = min(flattest, flats[k])
+                    at.turned[j, count] = rows[k, j] - at.centre[j]
+                count += 1
+        variances = at.forms[0]
+        _quadratic_forms(spread, at.turned, d, count, variances, at.forms[1])
+        for k in range(count):
+            variances[k] = 1.0 / math.sqrt(1.0 + MODERATION * max(variances[k], 0.0))
+            flattest = min(flattest, variances[k])
+        count = 0
         for k in range(n):
-            if shares[k] < least:
-                flats[k] = flattest
+            flats[k] = flattest
+            if shares[k] >= least:
+                flats[k] = variances[count]
+                count += 1
     for k in range(n):
         scores[k] = flats[k] * (scores[k] - middle)
     _normalise(scores, shares)
@@ -200,11 +250,17 @@ def _flatten(rows: Features, at: Room) -> None:
                 at.direction[j] += scale * (rows[k, j] - at.centre[j])
 
 
-@compiled
-def _shrink(spread: Matrix, vector: Vector, product: Vector) -> None:
-    """Take in one observation along `vector`, of unit variance."""
-    n = len(vector)
-    form = 1.0 + times(spread, vector, n, product)
+@_fused
+def _shrink(spread: Matrix, vector: Vector, product: Vector, first: int = 0) -> None:
+    """Take in one observation along `vector`, of unit variance, of which the entries before `first` are 0."""
+    n, form = len(vector), 1.0
+    product[:n] = 0.0
+    for j in range(first, n):
+        weight = vector[j]
+        for i in range(n):
+            product[i] += weight * spread[j, i]
+    for j in range(first, n):
+        form += product[j] * vector[j]
     for i in range(n):
         scale = product[i] / form
         for j in range(n):
@@ -231,9 +287,7 @@ def _learn_full(rows: Features, pick: int, mean: Vector, spread: Matrix, at: Roo
     _flatten(rows, at)
     for k in range(n):
         count += at.shares[k] > least
-    full = count > d
-    if full:
-        at.information[:] = 0.0
+    full, count = count > d, 0
     for k in range(n):
         if at.shares[k] <= least:
             probability = (1.0 - random) * at.shares[k] + random / n
@@ -243,13 +297,14 @@ def _learn_full(rows: Features, pick: int, mean: Vector, spread: Matrix, at: Roo
         for j in range(d + 1):
             at.slope[j] *= root
         if full:
-            for i in range(d + 1):
-                for j in range(i + 1):
-                    at.information[i, j] += at.slope[i] * at.slope[j]
+            for j in range(d + 1):
+                at.turned[j, count] = at.slope[j]
+            count += 1
         else:
             _shrink(spread, at.slope, at.product)
     at.slope[:] = 0.0
     if full:
+        _cross(at.turned, count, at.information)
         at.information[d, d] += aside
         _shrink_by_factor(spread, at.information, at.slope, at.product)
     elif aside > 0.0:
@@ -279,7 +334,7 @@ def _shrink_by_factor(spread: Matrix, information: Matrix, vector: Vector, produ
         for i in range(c + 1, n):
             for j in range(c + 1, i + 1):
                 information[i, j] -= vector[i] * vector[j]
-        _shrink(spread, vector, product)
+        _shrink(spread, vector, product, c)
 
 
 @compiled
