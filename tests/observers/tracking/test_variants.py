@@ -110,7 +110,7 @@ def test_two_learners_that_take_turns_are_not_one():
     mixed, alone = (TrackingObserver().fit(log).summary().verdict for log in (both, logs[1]))
     assert "turns" in mixed.lacking
     assert "turns" not in alone.lacking
-    assert alone.turns.total > 3 > mixed.turns.total
+    assert alone.turns.total > 0 > mixed.turns.total
 
 
 def test_taking_turns_with_itself_is_the_learner_itself():

@@ -274,7 +274,8 @@ class Contest:
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
             "gradient": _is_ahead(gradient),
-            "turns": not self._is_followed(TURNS) or _is_ahead(turns),
+            # It has the family in it: even odds are what picks give it that say nothing of turns.
+            "turns": not self._is_followed(TURNS) or turns.total > 0.0,
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
