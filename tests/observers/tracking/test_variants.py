@@ -8,6 +8,8 @@ from onlooker.observers.tracking.contest import LEAST, Contest
 from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Lapse, Softmax
 from onlooker.observers.tracking.follower import SPARK, Follower
 from onlooker.observers.tracking.proof import Residuals
+from onlooker.observers.tracking.tuning import Tuned
+from onlooker.observers.tracking.variants import with_past
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 
@@ -244,3 +246,15 @@ def test_a_softmax_is_followed_as_the_exact_posterior_is(temperature, off):
     known = Assumption(exploration=Softmax(temperature), ridge=1.0, precision=1.0, slip=5e-4, known=1e9)
     found = Follower.start(known, 2, ()).follow(BanditLog.from_dense(rows, chosen))
     assert abs(found.sum() - np.sum(exact)) < off
+
+
+def test_batches_are_taken_only_if_the_picks_say_so_beyond_chance():
+    """Of many features little is known early on: the evidence for batches then varies by more than five log units."""
+    plain, batched = (simulate(Environment(50, 50, seed=0), LinTS(batch=batch), 500, seed=0).log for batch in (1, 100))
+    start = assumed(exploration=TS(100.0), precision=0.24, slip=0.0005)
+    found = [
+        with_past(log, Tuned(assumption=start, evidence=0.0, range=(100.0, 100.0))).assumption.batch
+        for log in (plain, batched)
+    ]
+    assert found[0] == 1
+    assert found[1] > 1

@@ -41,8 +41,8 @@ BATCHES = ((50, (20, 100)), (10, ()), (500, (200, 1000)))
 """Rounds between updates; those beside are tried if the first of them helps."""
 STEPS_TO_MODE = 20
 """Of Newton's method, at most."""
-GAIN = 5.0
-"""Log-evidence by which a learner with a past or with batches has to be ahead of one without."""
+GAIN, ERRORS = 5.0, 2.0
+"""Log-evidence, and standard errors of it, by which a learner with a past or with batches is ahead of one without."""
 
 
 CODED = 500
@@ -222,6 +222,9 @@ def with_past(log: BanditLog, tuned: Tuned) -> Tuned:
         found.append(_best(rounds, plain, _batched(rounds, plain, (first,)), _batched(rounds, plain, beside)))
     best = max(found, key=lambda one: one.score)
     if best.score < plain.score + GAIN:
+        return tuned
+    ahead = best.picks - plain.picks
+    if ahead.sum() < ERRORS * ahead.std() * len(ahead) ** 0.5:
         return tuned
     return replace(tuned, assumption=best.assumption, evidence=tuned.evidence + best.score - plain.score)
 
