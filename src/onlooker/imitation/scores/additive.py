@@ -212,12 +212,12 @@ class AdditiveBasis:
             )
         total = float(np.count_nonzero(log.n_arms > 1) if weights is None else weights[log.n_arms > 1].sum())
         units, middles, wide, last = [], [], np.empty((len(log.features), sum(sizes))), 0
-        stride = max(1, len(log.features) // MEAN_ROWS)
+        stride, even = max(1, len(log.features) // MEAN_ROWS), np.full(len(log.features), 1 / len(log.features))
         for part, size in zip(parts, sizes, strict=True):
             block = part.columns(log.dense)
             spread = float(np.sqrt(block[::stride].var(axis=0).sum()))
             units.append(1 / spread if spread > 0 else 1.0)
-            middles.append(block.mean(axis=0))
+            middles.append(even @ block)
             np.multiply(block, units[-1], out=wide[:, last : last + size])
             last += size
         curved = np.cumsum([not part.straight for part in parts]) - 1
