@@ -58,21 +58,33 @@ def test_parts_add_up() -> None:
     assert np.isclose((pieces[0] + pieces[1]).freedom, whole.freedom)
 
 
-@pytest.mark.parametrize(("sharp", "rounds"), [(1.0, 600), (10.0, 4000)])
+@pytest.mark.parametrize(("sharp", "rounds"), [(1.0, 1200), (10.0, 16_000)])
 def test_leverage_is_left_out_where_it_hardly_matters(
     sharp: float, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A policy that hardly ever makes a mistake needs more rounds for it."""
     log = softmax_log(rounds, sharp=sharp)
-    short, long = fitted(log[: rounds // 20], l2=1e-6), fitted(log, l2=1e-6)
+    short, long = fitted(log[: rounds // 40], l2=1e-6), fitted(log, l2=1e-6)
     for least in ("DECIDING", "DECIDING_PER_WEIGHT"):
         monkeypatch.setattr(f"onlooker.imitation.leverage.{least}", 0)
-    left_out = fitted(log[: rounds // 20], l2=1e-6)
+    monkeypatch.setattr("onlooker.imitation.leverage.SHARE", np.inf)
+    left_out = fitted(log[: rounds // 40], l2=1e-6)
     assert (np.diag(short.covariance_) > 1.04 * np.diag(left_out.covariance_)).all()
     monkeypatch.setattr("onlooker.imitation.leverage.DECIDING", 10**9)
     corrected = fitted(log, l2=1e-6)
     assert not np.array_equal(corrected.covariance_, long.covariance_)
     np.testing.assert_allclose(np.diag(corrected.covariance_), np.diag(long.covariance_), rtol=0.02)
+
+
+def test_a_feature_that_is_hardly_ever_on_has_leverage_in_long_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = softmax_log(3000)
+    rows = log.features.copy()
+    rows[15 * 5 :, 2] = 0.0
+    rare = fitted(log.with_features(rows), l2=1e-6)
+    monkeypatch.setattr("onlooker.imitation.leverage.SHARE", np.inf)
+    left_out = fitted(log.with_features(rows), l2=1e-6)
+    assert rare.covariance_[2, 2] > 1.15 * left_out.covariance_[2, 2]
+    np.testing.assert_allclose(np.diag(rare.covariance_)[:2], np.diag(left_out.covariance_)[:2], rtol=0.1)
 
 
 @pytest.mark.filterwarnings("ignore:the picks are separable")

@@ -30,7 +30,10 @@ EVEN = float(np.log(2))
 """Loss of a round in which two arms are equally likely. At the minimum, the mean loss of a log is its mean entropy."""
 
 DECIDING, DECIDING_PER_WEIGHT = 500, 20
-"""Rounds as open as that, in all and for every weight, from which on leverage is left out: it would add 1% at most."""
+"""Rounds as open as that, in all and for every weight, from which on leverage is left out: it adds about 1% at most."""
+
+SHARE = 0.1
+"""Of what is known of a weight, that one round may hold at most where leverage is left out."""
 
 VALUES = 1 << 20
 """Values of gradients up to which it is done for rows that are not dense; and of Hessians that are solved together."""
@@ -55,7 +58,8 @@ def with_leverage(objective: Objective, at: CurvedPoint, covariance: Matrix, met
     """
     free = objective.n_features - objective.n_redundant
     open_rounds = objective.effective_rounds * min(1.0, at.loss / EVEN)
-    if objective.n_rounds <= free or open_rounds >= max(DECIDING, DECIDING_PER_WEIGHT * free):
+    many = open_rounds >= max(DECIDING, DECIDING_PER_WEIGHT * free) and not _any_rare(objective, at)
+    if objective.n_rounds <= free or many:
         return covariance
     half = (inverse(at.hessian) if metric is None else metric) / objective.total
     lifted = objective.lifted(at.theta, half)
@@ -63,6 +67,15 @@ def with_leverage(objective: Objective, at: CurvedPoint, covariance: Matrix, met
         return covariance
     wider = covariance * (1 - free / objective.n_rounds) + half @ lifted.scatter @ half
     return np.asarray(student_factor(lifted.freedom) * wider)
+
+
+def _any_rare(objective: Objective, at: CurvedPoint) -> bool:
+    """Whether one round may hold more than `SHARE` of what is known of a weight: a feature may hardly ever be on.
+
+    A round tells at most the square of the feature's largest value. Weights of which nothing is known do not count.
+    """
+    most, known = objective.largest() ** 2, np.diag(at.hessian) - objective.l2
+    return bool((SHARE * objective.effective_rounds * known < most)[known > 1e-12 * most].any())
 
 
 @dataclass(frozen=True, eq=False)

@@ -300,6 +300,10 @@ class Objective(ABC):
         """Covariance of the features within the rounds, averaged over (a sample of) them whatever their weights."""
 
     @abstractmethod
+    def largest(self) -> Vector:
+        """Largest absolute value of every feature, of all rounds or of a sample, shape (d,)."""
+
+    @abstractmethod
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
 

@@ -346,10 +346,14 @@ class SoftmaxObjective(Objective):
         sample = SoftmaxObjective(self.log, l2=0.0, weights=weights, stride=stride)
         return sample.bounded(np.zeros(self.n_features)).hessian
 
+    def largest(self) -> Vector:
+        """Largest absolute value of every feature, of a sample."""
+        features = self.log.features
+        return _largest(features[:: max(1, len(features) // 10_000)])
+
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
-        features = self.log.features
-        return np.asarray(8 * np.finfo(features.dtype).eps * _largest(features[:: max(1, len(features) // 10_000)]))
+        return np.asarray(8 * np.finfo(self.log.features.dtype).eps * self.largest())
 
     def unpenalised(self) -> Self:
         """The same rounds without regularisation."""

@@ -235,6 +235,10 @@ class PartedObjective(Objective):
         theta = np.zeros(self.n_features)
         return self.evaluate(theta).hessian - self.l2 * np.eye(len(theta))
 
+    def largest(self) -> Vector:
+        """Largest absolute value of every feature."""
+        return self.summary.largest
+
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
         return np.asarray(8 * np.finfo(self.summary.dtype).eps * self.summary.largest)
