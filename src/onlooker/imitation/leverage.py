@@ -32,8 +32,11 @@ EVEN = float(np.log(2))
 DECIDING, DECIDING_PER_WEIGHT = 500, 20
 """Rounds as open as that, in all and for every weight, from which on leverage is left out: it adds about 1% at most."""
 
-SHARE = 0.1
-"""Of what is known of a weight, that one round may hold at most where leverage is left out."""
+SHARE = 0.2
+"""Of what is known of a weight, that one round may hold at most where leverage is left out.
+
+A feature that is on in 40 of 3,000 rounds has leverage, which adds 6% to its error; one in 100 has none, and lacks 3%.
+"""
 
 VALUES = 1 << 20
 """Values of gradients up to which it is done for rows that are not dense; and of Hessians that are solved together."""
