@@ -44,7 +44,7 @@ from onlooker.observers.tracking.variants import (
 )
 from onlooker.observers.tracking.variation import in_own_units
 
-STEPS = (FIRST, 4 * FIRST, 16 * FIRST)
+STEPS = (2 * FIRST, 4 * FIRST, 16 * FIRST)
 """Rounds after which constants are tuned."""
 LEAST = 8 * FIRST
 """Rounds before which nothing is named: residuals are looked at once constants are tuned to enough rounds."""
@@ -56,8 +56,11 @@ PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
-OUT = 3.25
-"""Standard deviations from which a residual speaks against a family."""
+EVEN = 1.0
+"""Log-probability by which a family may be behind itself taking turns with another learner."""
+OUT = 3.6
+"""Standard deviations from which a residual speaks against a family: of some thirty, one is so far out by chance in a
+log of a hundred."""
 TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
 SOME = 4
@@ -177,7 +180,7 @@ class Contest:
                 self.early = self._follow_model_free(rounds, self.early_times)
             self.length = chosen_length(rounds, self.ridge)
             log, arms, self.early, self.early_times = rounds, self.early, np.empty(0), None
-            self._begin(log[:FIRST])
+            self._begin(log[: STEPS[0]])
         while self.n_rounds < seen:
             start = log.n_rounds - (seen - self.n_rounds)
             stop = min(log.n_rounds, start + self._ahead())
@@ -274,8 +277,8 @@ class Contest:
             "forgetting": forgetting.total >= behind,
             "noise": noise.total >= behind,
             "gradient": _is_ahead(gradient),
-            # It has the family in it: even odds are what picks give it that say nothing of turns.
-            "turns": not self._is_followed(TURNS) or turns.total > 0.0,
+            # It has the family in it, nearly: picks that say nothing of turns leave both about even.
+            "turns": turns.total > -EVEN,
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
@@ -352,23 +355,22 @@ class Contest:
         for name in GRADIENT:
             if name in still and not self._is_hopeless(name, order[0]):
                 going[name] = gradient_learner(scaled, name, self.ridge)
-        if self.n_rounds == FIRST:
+        if self.n_rounds == STEPS[0]:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
             before = self.rivals.get(NOISE)
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
             going[FORGETS] = replace(going[left[0]], memory=1.0 - 1.0 / HORIZON)
-            turns = in_turns(going[left[0]], scaled.n_features)
-            going |= {} if turns is None else {TURNS: turns}
+            going[TURNS] = in_turns(going[left[0]], scaled.n_features)
             for name in (NOISE, FORGETS, TURNS):
-                if name in going and name not in self.rivals:
+                if name not in self.rivals:
                     self.rivals[name] = Rival(self.rivals[left[0]].scores.copy(), Residuals.start(rounds.n_features))
         self._restart(rounds, going)
 
     def _goes_on(self, name: str) -> bool:
         """Whether a rival is still followed; before the first step all are."""
-        return self._is_followed(name) or (name in self.rivals and self.n_rounds == FIRST)
+        return self._is_followed(name) or (name in self.rivals and self.n_rounds == STEPS[0])
 
     def _is_followed(self, name: str) -> bool:
         return name in self.rivals and self.rivals[name].follower is not None

@@ -204,7 +204,8 @@ class Follower:
         """Take the share of random picks to be that of the rounds so far."""
         n, k = self.n_choices, self.random_picks
         if isinstance(self.assumption.exploration, Lapse):
-            share = min(max(LEAST, (k + 1.0) / (n + 2.0)), 1.0)
+            # Of two that take turns, only this one picks at random, in half of the rounds.
+            share = min(max(LEAST, ((k if self.assumption.other is None else 2.0 * k) + 1.0) / (n + 2.0)), 1.0)
             self.assumption = replace(self.assumption, exploration=Lapse(share))
         else:
             self.assumption = replace(self.assumption, slip=max(LEAST, k / (n + SLIPS)))

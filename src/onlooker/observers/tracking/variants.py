@@ -41,6 +41,8 @@ BATCHES = ((50, (20, 100)), (10, ()), (500, (200, 1000)))
 """Rounds between updates; those beside are tried if the first of them helps."""
 STEPS_TO_MODE = 20
 """Of Newton's method, at most."""
+TWIN = 2.0
+"""Variance by which the estimates of two learners of one world differ, in units of that of either."""
 GAIN, ERRORS = 5.0, 2.0
 """Log-evidence, and standard errors of it, by which a learner with a past or with batches is ahead of one without."""
 
@@ -139,18 +141,18 @@ def _length(log: BanditLog) -> float:
     return float(sum(np.einsum("ij,ij->", rows, rows, dtype=np.float64) for rows in parts)) / len(log.features) or 1.0
 
 
-def in_turns(start: Assumption, n_features: int) -> Assumption | None:
+def in_turns(start: Assumption, n_features: int) -> Assumption:
     """Two learners of one world that take turns at random and together explore about as much as one.
 
     One is greedy but for a textbook's optimism, so that the other explores twice as much; one that is optimistic takes
-    turns with a textbook's Thompson sampling. None for epsilon-greedy: half of the picks twice as often at random is as
-    many random picks.
+    turns with a textbook's Thompson sampling. Random picks are easily shared out, so that epsilon-greedy takes turns
+    with a learner whose estimate is another: it differs by `TWIN` times what either knows not.
     """
     way = start.exploration
-    if isinstance(way, Lapse):
-        return None
     if isinstance(way, UCB):
         return replace(start, other=TS(float(n_features)))
+    if isinstance(way, Lapse):
+        return replace(start, exploration=Lapse(min(1.0, 2.0 * way.epsilon)), other=TS(TWIN), slip=LEAST)
     return replace(start, exploration=type(way)(2.0 * way.strength), other=UCB(1.0))
 
 
