@@ -1,7 +1,7 @@
 """Families and the model-free observer predict a growing log side by side, one step ahead, until the picks decide.
 
 The constants that a family predicts with were tuned on earlier rounds only: textbook ones at first, then those that
-the first 125, 500 and 2,000 rounds make most probable. So no round tunes what it judges.
+the first 250, 500 and 2,000 rounds make most probable. So no round tunes what it judges.
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
-EVEN = 1.0
-"""Log-probability by which a family may be behind itself taking turns with another learner."""
 OUT = 3.6
 """Standard deviations from which a residual speaks against a family: of some thirty, one is so far out by chance in a
 log of a hundred."""
@@ -278,7 +276,7 @@ class Contest:
             "noise": noise.total >= behind,
             "gradient": _is_ahead(gradient),
             # It has the family in it, nearly: picks that say nothing of turns leave both about even.
-            "turns": turns.total > -EVEN,
+            "turns": turns.total > -SURE,
             "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(

@@ -43,7 +43,7 @@ STEPS_TO_MODE = 20
 """Of Newton's method, at most."""
 TWIN = 2.0
 """Variance by which the estimates of two learners of one world differ, in units of that of either."""
-GAIN, ERRORS = 5.0, 2.0
+GAIN, ERRORS = 5.0, 3.0
 """Log-evidence, and standard errors of it, by which a learner with a past or with batches is ahead of one without."""
 
 
