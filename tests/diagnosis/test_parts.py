@@ -6,12 +6,10 @@ from scipy.stats import kstest
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from onlooker.diagnosis import diagnose
-from onlooker.diagnosis.bins import Estimate, difference, proportion
-from onlooker.diagnosis.change import _posterior
-from onlooker.diagnosis.preference import find_preference
+from onlooker.diagnosis.findings import find_choices, find_preference
+from onlooker.diagnosis.movement import _posterior
+from onlooker.diagnosis.predictability import Estimate, difference, find_settling, proportion
 from onlooker.diagnosis.sentences import no_preference, unpredictable
-from onlooker.diagnosis.settling import find_settling
-from onlooker.diagnosis.verdict import find_choices
 from onlooker.evaluation.metrics import agreement
 from onlooker.imitation.stretches import Predicted, cross_predict, edges, held_out_hits, imitate, predict
 from onlooker.logs.log import BanditLog
@@ -172,7 +170,7 @@ def test_scaling_leaves_usual_features_alone(log):
 def test_first_level_blocks_are_those_of_isotonic_regression():
     from scipy.optimize import isotonic_regression
 
-    from onlooker.diagnosis.settling import MATERIAL, _end, _first_level
+    from onlooker.diagnosis.predictability import MATERIAL, _end, _first_level
 
     rng = np.random.default_rng(0)
     for m in (5, 7, 23, 50):

@@ -161,3 +161,20 @@ def some_of(names: Sequence[object], few: int = 12) -> str:
     few += len(names) == few + 1
     more = f" and {len(names) - few:,} more" if len(names) > few else ""
     return ", ".join(map(repr, names[:few])) + more
+
+
+SMALLEST_P = 1e-100
+"""Smaller p-values are not reported: they are at the mercy of rounding."""
+
+
+def p_words(p_value: float, least: float = 0.0) -> str:
+    """A p-value with its relation sign; at the `least` that simulations can give, it is a bound.
+
+    Examples
+    --------
+    >>> p_words(0.0421), p_words(0.0), p_words(1 / 1001, least=1 / 1001)
+    ('= 0.042', '< 1e-100', '<= 0.001')
+    """
+    if p_value < SMALLEST_P:
+        return f"< {SMALLEST_P:g}"
+    return f"{'<=' if p_value <= least else '='} {p_value:.2g}"

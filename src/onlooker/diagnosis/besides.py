@@ -1,19 +1,150 @@
-"""What a system does beside its learner: rules that pick regardless of the scores, arms that are withdrawn.
+"""What a system does beside its learner: a second policy at once, rules that pick regardless, arms that are withdrawn.
 
-The picks at each position are compared with what the policy expects there. Positions that stand for arms, as in a
-log of contexts, show arms that are forced or capped; else they show slots that are.
+Two policies, as with A/B buckets or a fallback that nobody logged: two policies and random picks are fitted to every
+other round and compared, on the rest, with one policy, random picks and habits of position.
+
+Rules: the picks at each position are compared with what the policy expects there. Positions that stand for arms, as in
+a log of contexts, show arms that are forced or capped; else they show slots that are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.base.defaults import L2
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis import sentences
+from onlooker.imitation.mixture import LEAST_WEIGHT, explain, fit_policy
+from onlooker.imitation.newton import Fit, minimise
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.stretches import FAST
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
+
+STEPS = 20
+"""Times that shares and policies are estimated in turn."""
+GAIN_BLOCKS = 20
+"""Parts of the log by whose scatter the gain is judged."""
+PROVED = 3.0
+"""Standard errors of the gain, over blocks, from which on two policies are proved."""
+LEAST_GAIN = 0.01
+"""What two policies have to predict better, as a part of what one predicts."""
+LEAST_SHARE = 0.08
+"""Share of rounds from which on a second policy is mentioned."""
+MOST_ALIKE = 0.7
+"""Two policies whose best arms are the same in more of the rounds are one, with noise that is not softmax."""
+LEAST_ROUNDS, PER_DIRECTION, MOST_ROUNDS = 600, 40, 3000
+"""Rounds that are needed, at all and for every direction of theta; and rounds that are looked at."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoPolicies:
+    """What a second policy adds."""
+
+    share: float
+    """Of rounds that it makes the picks of."""
+    gain: float
+    """Log-probability of a held-out pick above that of one policy, as a part of what one predicts."""
+    z: float
+    """The same in standard errors."""
+    alike: float
+    """Share of rounds in which both policies have the same best arm."""
+
+    @property
+    def proved(self) -> bool:
+        """Whether to say so."""
+        clear = self.z >= PROVED and self.gain >= LEAST_GAIN
+        return clear and self.share >= LEAST_SHARE and self.alike <= MOST_ALIKE
+
+
+def enough_for_two(n_rounds: int, rank: int) -> bool:
+    """Whether so many rounds are enough to look for a second policy."""
+    return n_rounds >= max(LEAST_ROUNDS, PER_DIRECTION * rank)
+
+
+def find_two_policies(log: BanditLog, others: Matrix) -> TwoPolicies:
+    """Fit one policy and two to every other round, and compare them on the rest, both ways.
+
+    Examples
+    --------
+    >>> from onlooker.imitation.mixture import other_ways
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 5, 3))
+    >>> first, second = (X @ theta for theta in ([3.0, 1.0, 0.0], [-1.0, 0.0, 3.0]))
+    >>> noise = rng.gumbel(size=(2000, 5))
+    >>> both = np.where((rng.random(2000) < 0.3)[:, None], second, first)
+    >>> for scores in (first, both):
+    ...     log = BanditLog.from_dense(X, (scores + noise).argmax(axis=1))
+    ...     found = find_two_policies(log, other_ways(log))
+    ...     print(found.proved, round(found.share, 1) if found.proved else "")
+    False
+    True 0.3
+    """
+    gain, single, shares, alike = np.zeros(log.n_rounds), np.empty(log.n_rounds), [], []
+    rows = np.repeat(np.arange(log.n_rounds) % 2, log.n_arms)
+    for half in range(2):
+        train, test = log[1 - half :: 2], log[half::2]
+        ways, other_half = others[:, rows == 1 - half], others[:, rows == half]
+        one, _ = fit_policy(train, ways)
+        known = explain(train, train.features @ one.theta, ways, np.array([0, train.n_rounds]))
+        base = _one(test, one.theta * float(known.scale[0]), known.shares[0], other_half)
+        first, second, parts = _two(train, one, known.own, ways)
+        both = _probabilities(test, (first.theta, second.theta), other_half)[test.chosen_rows] @ parts
+        gain[half::2], single[half::2] = np.log(both) - np.log(base), np.log(base * test.n_arms)
+        shares.append(float(min(parts[:2])))
+        best = [ragged.argmax(test.features @ fit.theta, test.offsets) for fit in (first, second)]
+        alike.append(float((best[0] == best[1]).mean()))
+        if gain.sum() <= 0:
+            # The other half could not prove it any more.
+            return TwoPolicies(share=shares[0], gain=0.0, z=0.0, alike=alike[0])
+    blocks = np.array([part.mean() for part in np.array_split(gain, GAIN_BLOCKS)])
+    error = max(float(blocks.std(ddof=1)) / GAIN_BLOCKS**0.5, 1e-12)
+    return TwoPolicies(
+        share=float(np.mean(shares)),
+        gain=float(gain.mean()) / max(float(single.mean()), 1e-12),
+        z=float(gain.mean()) / error,
+        alike=float(np.mean(alike)),
+    )
+
+
+def _one(log: BanditLog, theta: Vector, shares: Vector, others: Matrix) -> Vector:
+    """Probability of each pick under one policy, random picks and habits."""
+    rows = log.chosen_rows
+    own = ragged.softmax(log.features @ theta, log.offsets)[rows]
+    return np.asarray(shares[0] * own + shares[1:] @ others[:, rows])
+
+
+def _probabilities(log: BanditLog, thetas: tuple[Vector, Vector], others: Matrix) -> Matrix:
+    """Of every row under both policies, at random and by habit, shape (R, 5)."""
+    policies = [ragged.softmax(log.features @ theta, log.offsets) for theta in thetas]
+    return np.column_stack([*policies, *others])
+
+
+def _two(log: BanditLog, one: Fit, own: Vector, others: Matrix) -> tuple[Fit, Fit, Vector]:
+    """Two policies and the shares of all ways to pick; the second starts with the picks that the first explains least.
+
+    By expectation and maximisation.
+    """
+    rows = log.chosen_rows
+    given = ragged.softmax(log.features @ one.theta, log.offsets)
+    surprise = np.maximum.reduceat(given, log.offsets[:-1])
+    weights = 1.0 - own * given[rows] / surprise
+    policies = [one, _fit(log, weights, one)]
+    shares = np.array([0.6, 0.25, 0.05, 0.05, 0.05])
+    for _ in range(STEPS):
+        joint = _probabilities(log, (policies[0].theta, policies[1].theta), others)[rows] * shares
+        ways = joint / joint.sum(axis=1, keepdims=True)
+        shares = ways.sum(axis=0) + 0.5
+        shares /= shares.sum()
+        policies = [_fit(log, ways[:, place], policies[place]) for place in range(2)]
+    return policies[0], policies[1], shares
+
+
+def _fit(log: BanditLog, weights: Vector, near: Fit) -> Fit:
+    return minimise(SoftmaxObjective(log, l2=L2, weights=np.maximum(weights, LEAST_WEIGHT)), near, tolerance=FAST)
+
 
 BLOCKS = 30
 """Parts of the log by whose scatter an excess is judged: picks close in time may be alike."""
@@ -63,7 +194,7 @@ def find_forced(log: BanditLog, theta: Vector, share: float) -> Iterator[str]:
     clear = np.flatnonzero(enough & (forced >= LEAST_FORCED) & (total > CLEAR * np.maximum(spread, 1.0)))
     if len(clear):
         top = int(clear[forced[clear].argmax()])
-        yield sentences.forced(top, float(forced[top]))
+        yield _forced(top, float(forced[top]))
 
 
 def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -> Iterator[str]:
@@ -82,7 +213,7 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     gone = np.flatnonzero((last >= 0) & (missing >= LEAST_MISSING))
     if len(gone):
         top = int(gone[missing[gone].argmax()])
-        yield sentences.withdrawn(top, len(gone), int(rounds[last[top]]), float(missing[top]))
+        yield _withdrawn(top, len(gone), int(rounds[last[top]]), float(missing[top]))
 
 
 def _positions(log: BanditLog) -> Index:
@@ -100,3 +231,21 @@ def _sums(block: Index, place: Index, values: Vector, n_positions: int) -> Matri
     """Sums by block and position."""
     found = np.bincount(block * n_positions + place, values, BLOCKS * n_positions)
     return np.asarray(found.reshape(BLOCKS, n_positions))
+
+
+def _forced(position: int, share: float) -> str:
+    """Of picks at one position whatever is there."""
+    return (
+        f"about {share:.0%} of the picks are at position {position} whatever its features: a pinned or forced pick "
+        "beside the policy, or a feature that the log lacks. Leave such rounds out if they are known"
+    )
+
+
+def _withdrawn(position: int, count: int, last: int, missing: float) -> str:
+    """Of positions that are not picked any more."""
+    more = "" if count == 1 else f", and {count - 1} more like it"
+    return (
+        f"position {position} was offered but never picked after round {last:,}, though one policy for the whole log "
+        f"expects about {missing:.0f} picks{more}: a cap or a rule beside the policy, or a change of what it values. "
+        "Leave such offers out if it is a rule"
+    )

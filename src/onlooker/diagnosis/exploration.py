@@ -14,8 +14,8 @@ import numpy as np
 
 from onlooker.base.numerics import UNIDENTIFIED, inverse, normal_reach
 from onlooker.base.types import Matrix, Vector
-from onlooker.diagnosis.bins import proportion, proportion_of
 from onlooker.diagnosis.movement import RIDGE, Pull
+from onlooker.diagnosis.predictability import proportion, proportion_of
 from onlooker.imitation.mixture import LEAST_WEIGHT, explain
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.imitation.stretches import LATE

@@ -6,12 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from onlooker.base.notebook import InHtml, Pictured
-from onlooker.base.text import text_table
-from onlooker.diagnosis.bins import Bin, Estimate
+from onlooker.base.text import p_words, text_table
 from onlooker.diagnosis.exploration import Exploration
-
-SMALLEST = 1e-100
-"""Smaller p-values are not reported: they are at the mercy of rounding."""
+from onlooker.diagnosis.predictability import Bin, Estimate
 
 State = Literal["stable", "moving", "changed", "no preference", "not enough evidence"]
 
@@ -154,16 +151,3 @@ def _with_ends(estimate: Estimate) -> str:
 
 def _ends(estimate: Estimate) -> str:
     return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
-
-
-def p_words(p_value: float, least: float = 0.0) -> str:
-    """A p-value with its relation sign; at the `least` that simulations can give, it is a bound.
-
-    Examples
-    --------
-    >>> p_words(0.0421), p_words(0.0), p_words(1 / 1001, least=1 / 1001)
-    ('= 0.042', '< 1e-100', '<= 0.001')
-    """
-    if p_value < SMALLEST:
-        return f"< {SMALLEST:g}"
-    return f"{'<=' if p_value <= least else '='} {p_value:.2g}"

@@ -1,11 +1,14 @@
-"""Both answers in words: what the learner values, then how it picks."""
+"""Both answers in words: what the learner values, then how it picks; and the dates of its rounds, where known."""
 
 from __future__ import annotations
 
-from onlooker.diagnosis.bins import Diagnostics, Estimate
+import numpy as np
+
+from onlooker.base.text import SMALLEST_P, p_words
 from onlooker.diagnosis.exploration import Exploration
-from onlooker.diagnosis.result import SMALLEST, RoundEstimate, p_words
-from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.predictability import MATERIAL, Diagnostics, Estimate
+from onlooker.diagnosis.result import Diagnosis, RoundEstimate
+from onlooker.logs.log import BanditLog
 
 
 def stable(since: RoundEstimate, agreement: Estimate, chance: float, level: float, *, rising: bool) -> str:
@@ -112,24 +115,6 @@ def two_at_once(share: float) -> str:
     )
 
 
-def forced(position: int, share: float) -> str:
-    """Of picks at one position whatever is there."""
-    return (
-        f"about {share:.0%} of the picks are at position {position} whatever its features: a pinned or forced pick "
-        "beside the policy, or a feature that the log lacks. Leave such rounds out if they are known"
-    )
-
-
-def withdrawn(position: int, count: int, last: int, missing: float) -> str:
-    """Of positions that are not picked any more."""
-    more = "" if count == 1 else f", and {count - 1} more like it"
-    return (
-        f"position {position} was offered but never picked after round {last:,}, though one policy for the whole log "
-        f"expects about {missing:.0f} picks{more}: a cap or a rule beside the policy, or a change of what it values. "
-        "Leave such offers out if it is a rule"
-    )
-
-
 def under_way(rounds: int) -> str:
     """Of a log whose first rounds are like its last."""
     return (
@@ -158,6 +143,72 @@ def _percent(level: float) -> str:
 
 def p_value_words(p_value: float) -> str:
     """A p-value within a sentence."""
-    if p_value < SMALLEST:
+    if p_value < SMALLEST_P:
         return p_words(p_value)
     return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.1e}"
+
+
+LONG = np.timedelta64(4, "D")
+"""Logs that last longer than this have days; shorter ones have minutes too."""
+
+
+def date_of(log: BanditLog, place: int) -> str | None:
+    """When a round was, as a day, or to the minute in a log of few days; None where the log has no dates.
+
+    Examples
+    --------
+    >>> days = np.arange("2024-02-27", "2024-03-04", dtype="datetime64[D]")
+    >>> log = BanditLog(np.ones((6, 1)), np.arange(7), np.zeros(6, dtype=int), times=days)
+    >>> date_of(log, 2), date_of(log[:2], 1)
+    ('2024-02-29', '2024-02-28 00:00')
+    """
+    times = log.times
+    if times is None or not len(times) or times.dtype.kind != "M":
+        return None
+    if times[-1] - times[0] > LONG:
+        return str(times[place].astype("datetime64[D]"))
+    return str(times[place].astype("datetime64[m]")).replace("T", " ")
+
+
+def span_of(log: BanditLog) -> str | None:
+    """From when to when a log is.
+
+    Examples
+    --------
+    >>> days = np.arange("2024-02-27", "2024-03-04", dtype="datetime64[D]")
+    >>> span_of(BanditLog(np.ones((6, 1)), np.arange(7), np.zeros(6, dtype=int), times=days))
+    '2024-02-27 to 2024-03-03'
+    """
+    first = date_of(log, 0)
+    return None if first is None else f"{first} to {date_of(log, log.n_rounds - 1)}"
+
+
+def dates_of(found: Diagnosis, log: BanditLog) -> str:
+    """What a diagnosis says of rounds, in dates; empty where there are none.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinUCB, diagnose, simulate
+    >>> plain = simulate(Environment(3, 5), LinUCB(), n_rounds=400).log
+    >>> days = np.datetime64("2024-01-01") + np.arange(400)
+    >>> dated = BanditLog(plain.features, plain.offsets, plain.chosen, times=days)
+    >>> dates_of(diagnose(dated), dated)
+    'In dates: the log is from 2024-01-01 to 2025-02-03.'
+    >>> dates_of(diagnose(plain), plain)
+    ''
+    """
+    span = span_of(log)
+    if span is None:
+        return ""
+    said = [f"the log is from {span}"]
+    if found.changed is not None:
+        said.append(f"the change was at about {_interval(log, found.changed)}")
+    elif found.settled is not None and found.settled.round:
+        said.append(f"it is stable since about {_interval(log, found.settled)}")
+    return f"In dates: {'; '.join(said)}."
+
+
+def _interval(log: BanditLog, place: RoundEstimate) -> str:
+    low, high = (date_of(log, min(at, log.n_rounds - 1)) for at in (place.low, place.high))
+    between = "" if low == high else f" ({low} to {high})"
+    return f"{date_of(log, place.round)}{between}"

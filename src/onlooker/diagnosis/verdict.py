@@ -3,102 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import sentences
-from onlooker.diagnosis.besides import find_forced, find_withdrawn
-from onlooker.diagnosis.bins import Estimate, proportion
+from onlooker.diagnosis.besides import MOST_ROUNDS, enough_for_two, find_forced, find_two_policies, find_withdrawn
 from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
-from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
+from onlooker.diagnosis.findings import Findings, blocks_of, find_all, find_choices, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
+from onlooker.diagnosis.predictability import Estimate, Settling, proportion
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
-from onlooker.diagnosis.settling import Settling
-from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
 from onlooker.imitation.score_models import LINEAR, Linear, as_score
 from onlooker.imitation.scores.choice import expanded
 from onlooker.imitation.stretches import LATE
-from onlooker.logs import ragged
-from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_log, as_narrow, check_room
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import summarise_parts
-
-ROUNDING = 4.0
-"""Arms that differ by less than so many units in the last place do not differ."""
-
-NOTHING = 1e-9
-"""Nor do those that differ by less than this part of what is usual for the feature."""
-
-USUAL = (0.1, 10.0)
-"""Features whose arms usually differ by as much as this are left as they are.
-
-The penalty of the fits is the paper's, a fixed number: it suits features of about unit size, and the features of all
-simulated logs that verdicts were calibrated on lie well within. Others are brought to 1, so that units do not matter.
-"""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choices:
-    """The rounds of a log that are analysed."""
-
-    log: BanditLog
-    """Rounds that offer arms which differ."""
-    rounds: Index
-    """Which rounds of the whole log those are."""
-    one_arm: int
-    """Rounds ignored, as they offer a single arm."""
-    alike: int
-    """Rounds ignored, as no feature differs between their arms."""
-
-
-def find_choices(log: BanditLog) -> Choices:
-    """Keep the rounds that offer a choice, and measure unusually large or small features in units of their own.
-
-    Examples
-    --------
-    >>> X = np.array([[[1.0], [0.0]], [[2.0], [2.0]], [[0.0], [3.0]]])
-    >>> found = find_choices(BanditLog.from_dense(1e-6 * X, chosen=[0, 0, 1]))
-    >>> found.rounds, found.alike, found.log.features.ravel()
-    (array([0, 2]), 1, array([0.5, 0. , 0. , 1.5]))
-    """
-    several = as_narrow(log, "a diagnosis").n_arms > 1
-    ranges = _ranges(log)
-    usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in ranges.T])
-    differs = (ranges > NOTHING * usual).any(axis=1)
-    rounds = np.flatnonzero(differs)
-    kept = log if len(rounds) == log.n_rounds else log[rounds]
-    scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
-    if (scale != 1).any():
-        features = divided(kept.features, scale)
-        kept = kept.with_features(features, kept.feature_names if isinstance(features, Layout) else kept.weight_names)
-    return Choices(
-        log=kept,
-        rounds=rounds,
-        one_arm=int(np.count_nonzero(~several)),
-        alike=int(np.count_nonzero(several & ~differs)),
-    )
-
-
-def _ranges(log: BanditLog) -> Matrix:
-    """By how much every feature differs between the arms of every round, shape (N, d); rounding is no difference."""
-    ranges = np.zeros((log.n_rounds, log.n_features))
-    least = ROUNDING * float(np.finfo(log.features.dtype).eps)
-    for start, stop in ragged.blocks(log.offsets, log.n_features):
-        part = log[start:stop]
-        ends = (np.maximum, np.minimum)
-        rows = part.dense
-        high, low = (end.reduceat(rows, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
-        gap = high - low
-        ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
-    return ranges
-
 
 ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""

@@ -13,7 +13,7 @@ from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import OnlookerWarning
 from onlooker.base.types import Vector
 from onlooker.diagnosis import Diagnosis, Estimate, diagnose
-from onlooker.diagnosis.bins import proportion
+from onlooker.diagnosis.predictability import proportion
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.burn_in import HeldOut, HeldOutCurve
 from onlooker.imitation.score_models import LINEAR

@@ -19,7 +19,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.version import __version__
 from onlooker.diagnosis import Diagnosis
-from onlooker.diagnosis.dates import date_of, dates_of
+from onlooker.diagnosis.sentences import date_of, dates_of
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.score_models import LINEAR
 from onlooker.logs.log import BanditLog

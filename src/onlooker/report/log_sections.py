@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onlooker.base.checks import counted
+from onlooker.base.text import p_words
 from onlooker.base.types import Index, Matrix
 from onlooker.diagnosis import Test
-from onlooker.diagnosis.dates import span_of
-from onlooker.diagnosis.result import p_words
+from onlooker.diagnosis.sentences import span_of
 from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
 from onlooker.logs.categories import Encoding
 from onlooker.logs.policy import LinearPolicy

@@ -8,7 +8,7 @@ import numpy as np
 
 from onlooker.base.types import Vector
 from onlooker.diagnosis import Bin, Diagnosis, Estimate
-from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.predictability import MATERIAL
 from onlooker.report.plots.draw import write_charts
 from onlooker.report.plots.figure import Chart, Level, Mark, Series
 
