@@ -16,7 +16,7 @@ from onlooker.formats import LogScan, read_log, scan, scan_log, write_parts
 from onlooker.formats.unchanged import Held, UnchangedFiles
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
-from onlooker.report.log_page import Input
+from onlooker.report.page import Input
 
 ROUNDS, ARMS = 240, 3
 OPTIONS = {"nested": {}, "ordered": {"order_by": "round"}, "long": {}, "csv": {}, "jsonl": {}, "gz": {}, "vw": {}}

@@ -22,8 +22,8 @@ from onlooker.cli.options import FILE, LogName, log_argument
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
     from onlooker.logs.log import BanditLog
-    from onlooker.report.log_findings import LogAnalysis
-    from onlooker.report.log_page import Source
+    from onlooker.report.log_analysis import LogAnalysis
+    from onlooker.report.page import Source
 
 
 @click.command(short_help="Write all findings about LOG to one HTML page.")
@@ -70,8 +70,9 @@ def report(
     from onlooker.formats.unchanged import UnchangedFiles
     from onlooker.logs.log import check_room
     from onlooker.report.groups_page import SECTIONS
-    from onlooker.report.log_findings import analyse
-    from onlooker.report.log_page import Input, Source, page_of, write_report
+    from onlooker.report.log_analysis import analyse
+    from onlooker.report.log_page import page_of, write_report
+    from onlooker.report.page import Input, Source
 
     place = located(log, columns)
     # The hashes are of what was read.

@@ -326,7 +326,7 @@ def _parsed(text: str) -> str | Exploration:
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
     from onlooker.report.plots import write_charts
-    from onlooker.report.tracking_page import tracking_charts
+    from onlooker.report.plots.results import tracking_charts
 
     charts = tracking_charts(observer)
     if charts:
@@ -338,7 +338,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """Print the answer as a sentence, the families and the direction."""
-    from onlooker.report.tracking_page import families_table
+    from onlooker.report.log_page import families_table
 
     say("\n" + "\n".join(summary.words))
     say("")
