@@ -225,7 +225,7 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *,
 
 def _files(log: str) -> list[str]:
     """The files that a log consists of, as far as they are here."""
-    from onlooker.formats.unchanged import matching
+    from onlooker.formats.places import matching
 
     names = log.given if isinstance(log, LogName) else [log]
     found = [[name] if Path(name).is_file() else [str(path) for path in matching(name)] for name in names]

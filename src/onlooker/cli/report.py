@@ -67,7 +67,7 @@ def report(
     from dataclasses import asdict
 
     from onlooker.base.memory_limit import FITTING
-    from onlooker.formats.unchanged import UnchangedFiles
+    from onlooker.formats.places import UnchangedFiles
     from onlooker.logs.log import check_room
     from onlooker.report.groups_page import SECTIONS
     from onlooker.report.log_analysis import analyse
