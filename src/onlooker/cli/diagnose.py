@@ -14,9 +14,8 @@ import click
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.cli import groups, options
-from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
-from onlooker.cli.options import LEVEL, log_argument
+from onlooker.cli.console import print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import LEVEL, log_argument, open_log, open_logs, open_scan
 
 if TYPE_CHECKING:
     from onlooker.diagnosis import Diagnosis

@@ -15,9 +15,8 @@ from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import redacted
 from onlooker.cli import groups, options
-from onlooker.cli.console import check_target, print_json, progress_bar, say
-from onlooker.cli.opening import flag, in_flags, located, open_logs, print_assumptions
-from onlooker.cli.options import FILE, LogName, log_argument
+from onlooker.cli.console import check_target, flag, in_flags, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import FILE, LogName, located, log_argument, open_logs
 
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
