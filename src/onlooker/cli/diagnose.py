@@ -66,7 +66,7 @@ def diagnose(
     onlooker diagnose log.parquet --alert changed --alert 'exploration>0.2'
     """
     from onlooker import diagnosis
-    from onlooker.diagnosis.sentences import dates_of
+    from onlooker.diagnosis.result import dates_of
     from onlooker.logs.log import BanditLog
 
     check_alerts(alerts)

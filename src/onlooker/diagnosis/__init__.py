@@ -16,15 +16,15 @@
 7. *Stable since about round T*: from T on it fits as well as at the end, to within a tenth, and that is at least half
    of the log, or 30% of it where the policy took over at once; else *moving*: the learner was learning until then.
 
-*How it picks*: the share of picks now that are not the best guess, with an interval and a trend (`exploration`). Random
-picks, habits of position and decisiveness are estimated part by part (`mixture`), so that a learner that explores more
-than before is not taken for one that changed its mind.
+*How it picks*: the share of picks now that are not the best guess, with an interval and a trend (`picking`). Random
+picks, habits of position and decisiveness are estimated part by part (`stretches`), so that a learner that explores
+more than before is not taken for one that changed its mind.
 
 Tests compare what a model expects with what follows, given everything before. So they hold whatever is on offer:
 outlying arms, offers that move slowly, few arms. `benchmarks/diagnosis.py` measures how often they are wrong.
 """
 
-from onlooker.diagnosis.exploration import Exploration
+from onlooker.diagnosis.picking import Exploration
 from onlooker.diagnosis.predictability import Bin, Estimate
 from onlooker.diagnosis.result import Block, Diagnosis, RoundEstimate, Test, Values
 from onlooker.diagnosis.verdict import diagnose

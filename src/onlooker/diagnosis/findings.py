@@ -31,11 +31,10 @@ from onlooker.diagnosis.movement import (
 )
 from onlooker.diagnosis.predictability import LEAST_P, Diagnostics, Estimate, Settling, find_diagnostics, find_settling
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
-from onlooker.imitation.mixture import other_ways
 from onlooker.imitation.newton import Fit
 from onlooker.imitation.short import is_short
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate
+from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate, other_ways
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_narrow

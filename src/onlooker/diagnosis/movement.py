@@ -21,10 +21,9 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.numerics import UNIDENTIFIED, Curvature
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.imitation.mixture import LEAST_WEIGHT, Mixture, explain, fit_policy
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
-from onlooker.imitation.stretches import FAST
+from onlooker.imitation.stretches import FAST, LEAST_WEIGHT, Mixture, explain, fit_policy
 from onlooker.logs.log import BanditLog
 
 SHORT = 20
@@ -94,7 +93,7 @@ def find_pull(log: BanditLog, others: Matrix, near: Fit | None = None) -> Pull:
 
     Examples
     --------
-    >>> from onlooker.imitation.mixture import other_ways
+    >>> from onlooker.imitation.stretches import other_ways
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(800, 4, 2))
     >>> log = BanditLog.from_dense(X, (X @ [2.0, 1.0] + rng.gumbel(size=(800, 4))).argmax(axis=1))

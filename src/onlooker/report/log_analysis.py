@@ -16,7 +16,7 @@ from onlooker.base.text import p_words
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.diagnosis import Diagnosis, Estimate, Test, diagnose
 from onlooker.diagnosis.predictability import proportion
-from onlooker.diagnosis.sentences import span_of
+from onlooker.diagnosis.result import span_of
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.burn_in import TOLERANCE, HeldOut, HeldOutCurve
 from onlooker.imitation.score_models import LINEAR
@@ -361,8 +361,9 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
 
 def _dated(charts: tuple[Chart, ...], found: LogAnalysis) -> tuple[Chart, ...]:
     """The same, with the dates that the rounds on the axis are between."""
-    span = span_of(found.log)
-    return charts if span is None else tuple(replace(one, x_label=f"{one.x_label}, {span}") for one in charts)
+    if not found.log.dated:
+        return charts
+    return tuple(replace(one, x_label=f"{one.x_label}, {span_of(found.log)}") for one in charts)
 
 
 def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:

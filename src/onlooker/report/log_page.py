@@ -13,7 +13,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
 from onlooker.base.text import ends_of
 from onlooker.diagnosis import Diagnosis
-from onlooker.diagnosis.sentences import date_of, dates_of
+from onlooker.diagnosis.result import date_of, dates_of
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.score_models import LINEAR
 from onlooker.logs.categories import Encoding
@@ -99,7 +99,8 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
 
 def _in_words(found: LogAnalysis) -> str:
     """The verdict, with the dates of its rounds where they are known."""
-    return f"{found.diagnosis.sentence} {dates_of(found.diagnosis, found.log)}".strip()
+    dates = [dates_of(found.diagnosis, found.log)] if found.log.dated else []
+    return " ".join([found.diagnosis.sentence, *dates])
 
 
 def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]:
@@ -114,8 +115,7 @@ def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]
     """
     values, exploration = found.values, found.exploration
     place = values.changed_at or values.since
-    date = None if log is None or place is None else date_of(log, place)
-    dated = "" if date is None else f", {date}"
+    dated = "" if log is None or place is None or not log.dated else f", {date_of(log, place)}"
     details = {
         "moving": "no fixed policy explains the picks at the end of the log",
         "no preference": "the picks look uniformly random",
