@@ -36,7 +36,8 @@ from onlooker.logs.crossing import Crossing
 from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, check_room, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
-from onlooker.observers.base import Observer, coefficients, in_basis
+from onlooker.observers.base import Observer, in_basis
+from onlooker.observers.summaries import coefficients
 from onlooker.observers.tracking.contest import Contest
 from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor

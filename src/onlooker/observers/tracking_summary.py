@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
+from onlooker.observers.summaries import Coefficient, OfCoefficients, coefficients_table
 from onlooker.observers.tracking.contest import LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.proof import Lead

@@ -23,7 +23,7 @@ from onlooker.imitation.score_models import LINEAR
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import Coefficient, SuffixImitation, Summary, TrackingObserver
-from onlooker.observers.base import about_shrinkage
+from onlooker.observers.summaries import about_shrinkage
 from onlooker.report.curves import CurvedFit, curved_fit
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, HeatChart, IntervalChart, Level, Mark, Series, diagnosis_charts

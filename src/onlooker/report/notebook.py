@@ -14,8 +14,9 @@ from onlooker.evaluation.propensities import Propensities
 from onlooker.logs.log import feature_labels
 from onlooker.logs.policy import LinearPolicy, Scoring
 from onlooker.observers import DynamicImitation, SuffixImitation, TrackingObserver
-from onlooker.observers.base import Coefficient, Observer
+from onlooker.observers.base import Observer
 from onlooker.observers.groups import Groups
+from onlooker.observers.summaries import Coefficient
 from onlooker.report.log_analysis import weights_by_arm
 from onlooker.report.page import Column, Table
 from onlooker.report.plots import (

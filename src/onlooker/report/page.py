@@ -21,10 +21,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.text import showable, start_of
 from onlooker.base.version import __version__
 from onlooker.logs.log import BanditLog
-from onlooker.report.plots import (
-    AnyChart,
-    to_svg,
-)
+from onlooker.report.plots import AnyChart, to_svg
 from onlooker.report.plots.style import DARK, LIGHT
 
 Cell = str | float | bool | None
