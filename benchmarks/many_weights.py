@@ -24,7 +24,7 @@ from onlooker import BanditLog, SuffixImitation
 from onlooker.imitation.burn_in import SWEEP_TOLERANCE
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.observers.suffix_imitation import WITHOUT_INTERVALS
+from onlooker.observers.suffix import WITHOUT_INTERVALS
 
 L2 = 1e-4
 

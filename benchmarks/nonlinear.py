@@ -36,8 +36,8 @@ from onlooker import (
     simulate,
 )
 from onlooker.imitation.scores.choice import choose_score, name_of
+from onlooker.report.plots.charts import Series
 from onlooker.report.plots.draw import to_png
-from onlooker.report.plots.figure import Series
 from onlooker.report.plots.results import effect_chart
 
 FUNCTIONS = {"10 (x'a)^2": "square", "x'A'Ax": "quadratic", "cos(3 x'a)": "cosine"}

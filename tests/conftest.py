@@ -64,8 +64,8 @@ def data_folder() -> Path:
 def _files_of_this_machine():
     """Files that a test has just written are waited for no longer than the clock that stamps them here may take."""
     # Not at the top: the numbers of threads above must be set before NumPy is imported.
-    from onlooker.formats import unchanged
+    from onlooker.formats import places
 
     if sys.platform == "linux":
         # 5 is the coarse clock, which Python has no name for.
-        unchanged._TICK = min(unchanged._TICK, 1.25 * time.clock_getres(5))
+        places._TICK = min(places._TICK, 1.25 * time.clock_getres(5))

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from onlooker import BanditLog, report_page
+from onlooker.base.text import start_of
 from onlooker.experiments.claims import Claim
 from onlooker.experiments.paper_figures import PaperFigure
 from onlooker.experiments.reproduce import paper_page
-from onlooker.report.log_findings import analyse
-from onlooker.report.log_page import Input, Source, page_of
-from onlooker.report.page import Column, Page, Section, Table
+from onlooker.report.log_analysis import analyse
+from onlooker.report.log_page import page_of
+from onlooker.report.page import Column, Input, Page, Section, Source, Table
 from onlooker.report.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, comparison_charts, to_svg
-from onlooker.report.plots.style import one_line
 
 ROUNDS, ARMS = 240, 3
 
@@ -92,12 +92,12 @@ def charts(names):
     )
     lines = [_lines(part) for part in chunks(names, 20) if len(part) > 4]
     sections = [
-        Section(title=name, text=one_line(name, 10_000), code=name, charts=(chart,))
+        Section(title=name, text=start_of(name, 10_000), code=name, charts=(chart,))
         for name, chart in zip(names, (*all_names, *lines), strict=False)
     ]
     head = Table((Column(names[4]), Column(names[5])), tuple((name, name) for name in names), caption=names[6])
     sections.append(Section(title=names[-1], table=head))
-    return Page(title=names[7], lead=one_line(names[8], 10_000), warnings=names, sections=sections, footer="made")
+    return Page(title=names[7], lead=start_of(names[8], 10_000), warnings=names, sections=sections, footer="made")
 
 
 def _lines(texts):
@@ -110,7 +110,7 @@ def _lines(texts):
 def paper(names):
     said = [{"text": name, "paper": name, "ours": name, "detail": name} for name in names]
     claims = [Claim(key=str(number), verdict="holds", **texts) for number, texts in enumerate(said)]
-    figure = PaperFigure(name="figure", title=names[0], caption=one_line(names[1], 10_000), charts=(_lines(names[:7]),))
+    figure = PaperFigure(name="figure", title=names[0], caption=start_of(names[1], 10_000), charts=(_lines(names[:7]),))
     return paper_page(claims, [figure], dict.fromkeys(names, names[2]) | {"command": " ".join(names)})
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import UNIDENTIFIED, Curvature, inverse
-from onlooker.diagnosis.preference import find_preference
+from onlooker.diagnosis.findings import find_preference
 from onlooker.logs.log import BanditLog
 
 

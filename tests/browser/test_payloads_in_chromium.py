@@ -5,8 +5,8 @@ from unittest.mock import patch
 
 import pytest
 
+from onlooker.base.text import showable
 from onlooker.report.page import render
-from onlooker.report.plots.style import showable
 from payload_pages import PAGES, Skeleton, chunks, comparison_drawing
 from payloads import EVENTS, PAYLOADS, SCRIPTS
 

@@ -8,7 +8,7 @@ from matplotlib.image import imread
 
 from hostile import BY, ENDING, IMAGE, SCRIPT, SHOP, write_hostile
 from onlooker import Environment, LinUCB, read_log, report_page, simulate, write_report
-from onlooker.report.log_page import Input, Source
+from onlooker.report.page import Input, Source
 
 OPEN = 'document.querySelectorAll("details").forEach(one => one.open = true);'
 KEPT = ["item_feature_0", "item_feature_1", "item_feature_3", "user-item_affinity"]

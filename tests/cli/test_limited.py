@@ -9,8 +9,7 @@ import pytest
 from onlooker import BanditLog, Environment, EpsilonGreedy, simulate, write_log
 from onlooker.base import memory_limit
 from onlooker.formats import scan
-from onlooker.report import log_page as log_report
-from onlooker.report import log_page as source
+from onlooker.report import page as report_page
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +75,7 @@ def test_a_log_that_changes_is_refused(run, folder, tmp_path, monkeypatch, comma
     path = tmp_path / "log.parquet"
     path.write_bytes((folder / "all.parquet").read_bytes())
     # When rounds of the first part are taken; of a report, when it has read all and looks for its hash.
-    place, name = (source, "Input") if command == "report" else (scan, "Held")
+    place, name = (report_page, "Input") if command == "report" else (scan, "Held")
     original = getattr(place, name)
 
     class Swapping(original):
@@ -91,7 +90,7 @@ def test_a_log_that_changes_is_refused(run, folder, tmp_path, monkeypatch, comma
             return original.by(log)
 
     monkeypatch.setattr(place, name, Swapping)
-    monkeypatch.setattr(log_report, "Input", Swapping)
+    monkeypatch.setattr(report_page, "Input", Swapping)
     written = [] if command == "diagnose" else ["--out", tmp_path / "out.html"]
     ran = run(command, path, "--memory-limit", "600MB", *written)
     assert ran.code == 2

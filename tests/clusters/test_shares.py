@@ -9,7 +9,7 @@ import pytest
 from onlooker.base.errors import InputError
 from onlooker.clusters.part_store import PartStore, Span, packed, shares_of
 from onlooker.formats import scan_log, write_log
-from onlooker.formats.unchanged import Held
+from onlooker.formats.scan import Held
 from onlooker.logs.log import BanditLog
 from strategies import assert_equal_logs
 

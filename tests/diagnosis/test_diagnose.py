@@ -9,7 +9,7 @@ import pytest
 from onlooker.base.errors import InputError
 from onlooker.diagnosis import diagnose
 from onlooker.diagnosis.movement import find_given_up, find_pull
-from onlooker.imitation.mixture import other_ways
+from onlooker.imitation.stretches import other_ways
 from onlooker.logs.log import BanditLog
 from onlooker.simulation.environment import Environment
 from onlooker.simulation.learners import EpsilonGreedy, ExploreThenCommit, LinTS, LinUCB, UniformRandom

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.report.log_sections import terms_section
+from onlooker.report.page import terms_section
 
 ROOT = Path(__file__).parent.parent.parent
 GENERATED = {"licences.md"}

@@ -14,7 +14,6 @@ ALLOWED = {
     "evaluation/peak_memory.py": "a switch of the system's under /proc",
     "__main__.py": "closed streams are opened to nowhere, and a pipe is heard that a child process writes to",
     "formats/spool.py": "copies of what is not a file here, in a temporary folder that is deleted with the log",
-    "formats/places.py": "a copy there gets the suffix of its format",
     "clusters/messages.py": "a folder for the sockets of a cluster of our own, removed with it",
 }
 

@@ -6,7 +6,8 @@ import pytest
 from onlooker.base.errors import InputError
 from onlooker.imitation.burn_in import FixedStart, Fraction, HeldOut, PowerRule, power_start
 from onlooker.logs.log import BanditLog
-from onlooker.observers.suffix_imitation import SuffixImitation, as_burn_in
+from onlooker.observers.suffix import as_burn_in
+from onlooker.observers.suffix_imitation import SuffixImitation
 
 
 def learner_log(n_rounds=1500, switch=0, scale=10.0, seed=0):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, diagnose, report_page
-from onlooker.diagnosis.dates import date_of, dates_of, span_of
+from onlooker.diagnosis.result import date_of, dates_of, span_of
 
 
 @pytest.fixture(scope="module")

@@ -23,10 +23,9 @@ from onlooker import (
 )
 from onlooker.formats.opening import open_log
 from onlooker.imitation.burn_in import HeldOut
-from onlooker.report.log_findings import analyse
-from onlooker.report.log_page import Input, Source, page_of
-from onlooker.report.log_sections import DRAWN
-from onlooker.report.page import render
+from onlooker.report.log_analysis import DRAWN, analyse
+from onlooker.report.log_page import page_of
+from onlooker.report.page import Input, Source, render
 
 
 class Elements(HTMLParser):

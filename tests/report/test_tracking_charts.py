@@ -5,7 +5,7 @@ import pytest
 
 from onlooker import UCB, BanditLog, Environment, LinUCB, TrackingObserver, UniformRandom, simulate
 from onlooker.report.plots import to_svg
-from onlooker.report.tracking_page import tracking_charts
+from onlooker.report.plots.results import tracking_charts
 
 
 @pytest.fixture(scope="module")

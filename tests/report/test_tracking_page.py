@@ -3,8 +3,8 @@
 import pytest
 
 from onlooker import TS, Environment, ExploreThenCommit, LinTS, TrackingObserver, UniformRandom, simulate
+from onlooker.report.log_page import families_table, tracking_section
 from onlooker.report.page import Page, render
-from onlooker.report.tracking_page import families_table, tracking_section
 
 
 def test_the_section_says_and_shows_what_was_found():

@@ -161,3 +161,71 @@ def some_of(names: Sequence[object], few: int = 12) -> str:
     few += len(names) == few + 1
     more = f" and {len(names) - few:,} more" if len(names) > few else ""
     return ", ".join(map(repr, names[:few])) + more
+
+
+SMALLEST_P = 1e-100
+"""Smaller p-values are not reported: they are at the mercy of rounding."""
+
+
+def p_words(p_value: float, least: float = 0.0) -> str:
+    """A p-value with its relation sign; at the `least` that simulations can give, it is a bound.
+
+    Examples
+    --------
+    >>> p_words(0.0421), p_words(0.0), p_words(1 / 1001, least=1 / 1001)
+    ('= 0.042', '< 1e-100', '<= 0.001')
+    """
+    if p_value < SMALLEST_P:
+        return f"< {SMALLEST_P:g}"
+    return f"{'<=' if p_value <= least else '='} {p_value:.2g}"
+
+
+def showable(text: str) -> str:
+    r"""Replace what a page cannot show, or what would disturb the text around it, by the replacement character.
+
+    Examples
+    --------
+    >>> showable("caf\u00e9 \u202ederit")
+    'café �derit'
+    """
+    return safe(text, "\ufffd")
+
+
+def start_of(text: str, limit: int) -> str:
+    r"""Put text on one line of at most `limit` characters.
+
+    Examples
+    --------
+    >>> start_of("predictive\n  regret of the learner", limit=20)
+    'predictive regret o…'
+    """
+    line = " ".join(showable(text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def ends_of(text: str, limit: int) -> str:
+    """Put text on one line of at most `limit` characters, cut before its end, as names often differ there.
+
+    Examples
+    --------
+    >>> ends_of("weight_of_the_parcel_in_kg", limit=15), ends_of("weight", limit=15)
+    ('weight_of…in_kg', 'weight')
+    """
+    line = " ".join(showable(text).split())
+    last = limit // 3
+    return line if len(line) <= limit else line[: limit - 1 - last] + "…" + line[len(line) - last :]
+
+
+def two_lines(text: str, limit: int) -> str:
+    r"""Put text on one line of at most `limit` characters, or on two if there is a space to break it at.
+
+    Examples
+    --------
+    >>> two_lines("suffix imitation, oracle in hindsight", limit=28), two_lines("tracking", limit=28)
+    ('suffix imitation, oracle in\nhindsight', 'tracking')
+    """
+    line = " ".join(showable(text).split())
+    space = line.rfind(" ", 0, limit + 1)
+    if len(line) <= limit or space < 1 or len(line) - space - 1 > limit:
+        return ends_of(line, limit)
+    return f"{line[:space]}\n{line[space + 1 :]}"

@@ -16,12 +16,11 @@ from onlooker.base.text import one_line, shown, without_secrets
 from onlooker.base.version import __version__
 from onlooker.cli.compare import compare
 from onlooker.cli.completion import completion
-from onlooker.cli.console import INTERRUPTED, say
+from onlooker.cli.console import INTERRUPTED, in_flags, say
 from onlooker.cli.convert import convert
 from onlooker.cli.demo import demo
 from onlooker.cli.diagnose import diagnose
 from onlooker.cli.fit import fit
-from onlooker.cli.opening import in_flags
 from onlooker.cli.options import with_bare_cross
 from onlooker.cli.propensities import propensities
 from onlooker.cli.report import report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,11 @@ from click.core import ParameterSource
 
 from onlooker.base.errors import InputError
 from onlooker.cli import options
-from onlooker.cli.console import (
-    CHARTS,
-    TABLES,
-    check_target,
-    print_comparison,
-    print_json,
-    progress_bar,
-    say,
-)
-from onlooker.cli.opening import open_log, print_assumptions
-from onlooker.cli.options import FILE, log_argument, method_names
+from onlooker.cli.console import CHARTS, TABLES, check_target, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import FILE, log_argument, method_names, open_log
 
 if TYPE_CHECKING:
-    from onlooker.evaluation.comparison import Comparison
+    from onlooker.evaluation.comparison import Comparison, Row
     from onlooker.observers.methods import Method
 
 
@@ -156,3 +148,42 @@ def _check_unused(*names: str) -> None:
     for parameter in context.command.params:
         if parameter.name in names and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE:
             raise InputError(f"{parameter.opts[0]} describes a simulation, but a log was given: leave one of them out")
+
+
+_TRUTH_KNOWN = """
+direction error: distance to the true direction; predictive regret: reward missed per round on fresh offers;
+agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
+Small errors and regrets are good, and large agreements."""
+
+
+_TRUTH_UNKNOWN = """
+agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
+What the learner should have learned is not known, so errors cannot be given."""
+
+
+_AHEAD = """share ahead: how much of what random guessing leaves open about a pick is known from the picks before it.
+100% is certainty, which nobody who watches a learner that explores can reach. It needs no truth."""
+
+
+_MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself."
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print the table, what its columns mean, and the observers' warnings."""
+    known = any(row.direction_error is not None for row in found.rows)
+    say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
+    if any(row.share is not None for row in found.rows):
+        say(_AHEAD)
+    if any(row.peak_mb is not None for row in found.rows):
+        say(_MEMORY)
+    _print_warnings(found.rows)
+
+
+def _print_warnings(rows: Sequence[Row]) -> None:
+    """Print the observers' warnings, each sentence once."""
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        for text in row.warnings:
+            said.setdefault(text, []).append(row.name)
+    for text, names in said.items():
+        say(f"warning ({'; '.join(names)}): {text}", err=True)

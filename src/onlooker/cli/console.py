@@ -1,4 +1,4 @@
-"""What a command gives: text and progress on a terminal, JSON for machines, and the files that it is asked to write."""
+"""What a command gives: text in the words of the command line, progress, JSON for machines, and files to write."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -18,12 +18,13 @@ from onlooker.base.errors import InputError
 from onlooker.base.files import check_replaceable
 from onlooker.base.text import json_text, safe, shown
 from onlooker.base.threads import preparation
-from onlooker.cli.options import LogName
 
 if TYPE_CHECKING:
     from onlooker.base.types import Progress
-    from onlooker.evaluation.comparison import Comparison, Row
-
+import ast
+import re
+import shlex
+from typing import TYPE_CHECKING
 
 CHARTS = (".png", ".svg")
 """What a chart can be written as."""
@@ -154,42 +155,6 @@ def print_json(document: Any) -> None:
     click.echo(json_text(_plain(document)))
 
 
-_TRUTH_KNOWN = """
-direction error: distance to the true direction; predictive regret: reward missed per round on fresh offers;
-agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
-Small errors and regrets are good, and large agreements."""
-
-_TRUTH_UNKNOWN = """
-agreement: with the learner's own picks over the last tenth of the log, which the observers saw.
-What the learner should have learned is not known, so errors cannot be given."""
-
-
-_AHEAD = """share ahead: how much of what random guessing leaves open about a pick is known from the picks before it.
-100% is certainty, which nobody who watches a learner that explores can reach. It needs no truth."""
-_MEMORY = "peak MB: memory that the fit took at its most, beyond the log itself."
-
-
-def print_comparison(found: Comparison) -> None:
-    """Print the table, what its columns mean, and the observers' warnings."""
-    known = any(row.direction_error is not None for row in found.rows)
-    say(f"{found}\n{_TRUTH_KNOWN if known else _TRUTH_UNKNOWN}")
-    if any(row.share is not None for row in found.rows):
-        say(_AHEAD)
-    if any(row.peak_mb is not None for row in found.rows):
-        say(_MEMORY)
-    _print_warnings(found.rows)
-
-
-def _print_warnings(rows: Sequence[Row]) -> None:
-    """Print the observers' warnings, each sentence once."""
-    said: dict[str, list[str]] = {}
-    for row in rows:
-        for text in row.warnings:
-            said.setdefault(text, []).append(row.name)
-    for text, names in said.items():
-        say(f"warning ({'; '.join(names)}): {text}", err=True)
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}
@@ -225,8 +190,104 @@ def check_target(flag: str, path: str | None, suffixes: tuple[str, ...] = (), *,
 
 def _files(log: str) -> list[str]:
     """The files that a log consists of, as far as they are here."""
-    from onlooker.formats.unchanged import matching
+    from onlooker.formats.places import matching
 
-    names = log.given if isinstance(log, LogName) else [log]
+    names: list[str] = getattr(log, "given", [log])
     found = [[name] if Path(name).is_file() else [str(path) for path in matching(name)] for name in names]
     return [file for files in found for file in files]
+
+
+FLAGS = {"features": "--feature", "categories": "--category"}
+"""Options whose flags are not their names."""
+
+
+_PARTIAL = ("possible", "picked_group", "offer_probability", "missing")
+
+
+_ROUNDS = ("context", "offered", "items", "users", "user", "slate", "wide", "candidates", *_PARTIAL)
+
+
+_COLUMNS = ("round", "chosen", "arm", "arms", "order_by", "by", "features", "categories", *_ROUNDS)
+
+
+_OPTIONS = (*_COLUMNS, "like", "cross", "position", "decimal", "sql")
+
+
+_QUOTED = re.compile(rf"`({'|'.join(_OPTIONS)})`")
+
+
+_NAMED = re.compile(rf"(?<=option )'({'|'.join(_OPTIONS)})'")
+
+
+_BOTH = re.compile(rf"(?<=options )'({'|'.join(_OPTIONS)})' and '({'|'.join(_OPTIONS)})'")
+
+
+_CALL = re.compile(r"read_log\(\.\.\., context=\[(.*?)(, \.\.\.)?\], arm=('[^']*'|\"[^\"]*\")\)")
+
+
+_TAKEN = re.compile(r"(?<=: it takes )[\w, ]+$")
+
+
+_PASSED = {
+    "option 'cross' is True, but": "--cross stands alone, but",
+    "pass pairs such as ('age', 'price')": "pass them as --cross age:price",
+    "pass cross=True": "pass --cross",
+    ": pass True or False": ": pass it alone, without columns",
+    "cross=True": "--cross",
+    "features=[...]": "--feature",
+    "memory_limit is": "--memory-limit is",
+    "loss 'zero_one'": "--loss zero_one",
+    "loss='softmax'": "--loss softmax",
+    "pass sql='SELECT ...', or sql='name' of a table": "add --sql 'SELECT ...', or --sql with the name of a table",
+    "pass decimal=','": "pass --decimal ,",
+    "pass decimal='.'": "pass --decimal .",
+    "repeated='follow'": "--repeated follow",
+    "gaps='ids'": "--gaps ids",
+    "gaps='times'": "--gaps times",
+    "missing='leave-out'": "--missing leave-out",
+}
+
+
+def print_assumptions(lines: list[str]) -> None:
+    """Print the assumptions."""
+    for line in lines:
+        say(f"  {line}")
+
+
+def flag(option: str) -> str:
+    """What an option is called on the command line.
+
+    Examples
+    --------
+    >>> flag("order_by"), flag("features")
+    ('--order-by', '--feature')
+    """
+    return FLAGS.get(option, f"--{option.replace('_', '-')}")
+
+
+def _as_options(call: re.Match[str]) -> str:
+    """A call of `read_log` in a message, in the words of the command line."""
+    context, arm = ast.literal_eval(f"[{call[1]}]"), ast.literal_eval(call[3])
+    words = [word for column in context for word in ("--context", column)]
+    return f"add {shlex.join(words)}{' ...' if call[2] else ''} {shlex.join(['--arm', arm])}"
+
+
+def in_flags(text: str) -> str:
+    """Name the options in a message as the command line does.
+
+    Examples
+    --------
+    >>> in_flags("the table has no column 'trip': name it as `round`")
+    "the table has no column 'trip': name it as --round"
+    >>> in_flags("VW text has no option 'round': it takes features, cross, like")
+    'VW text has no option --round: it takes --feature, --cross, --like'
+    >>> in_flags("if a row is a round: read_log(..., context=['age', 'hour'], arm='action')")
+    'if a row is a round: add --context age --context hour --arm action'
+    """
+    text = _CALL.sub(_as_options, text)
+    for python, typed in _PASSED.items():
+        text = text.replace(python, typed)
+    text = _QUOTED.sub(lambda found: flag(found[1]), text)
+    text = _NAMED.sub(lambda found: flag(found[1]), text)
+    text = _BOTH.sub(lambda found: f"{flag(found[1])} and {flag(found[2])}", text)
+    return _TAKEN.sub(lambda found: ", ".join(flag(name) for name in found[0].split(", ")), text)

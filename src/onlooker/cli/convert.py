@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import check_target, print_json, say
-from onlooker.cli.opening import open_log, open_scan, print_assumptions
-from onlooker.cli.options import FILE, log_argument
+from onlooker.cli.console import check_target, print_assumptions, print_json, say
+from onlooker.cli.options import FILE, log_argument, open_log, open_scan
 
 if TYPE_CHECKING:
     from onlooker.formats import LogScan

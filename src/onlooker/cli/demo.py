@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from onlooker.cli import options
-from onlooker.cli.console import check_target, print_comparison, print_json, progress_bar, say
+from onlooker.cli.compare import print_comparison
+from onlooker.cli.console import check_target, print_json, progress_bar, say
 from onlooker.cli.options import FILE
 
 

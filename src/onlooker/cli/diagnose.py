@@ -14,9 +14,8 @@ import click
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.cli import groups, options
-from onlooker.cli.console import print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_logs, open_scan, print_assumptions
-from onlooker.cli.options import LEVEL, log_argument
+from onlooker.cli.console import print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import LEVEL, log_argument, open_log, open_logs, open_scan
 
 if TYPE_CHECKING:
     from onlooker.diagnosis import Diagnosis
@@ -67,7 +66,7 @@ def diagnose(
     onlooker diagnose log.parquet --alert changed --alert 'exploration>0.2'
     """
     from onlooker import diagnosis
-    from onlooker.diagnosis.dates import dates_of
+    from onlooker.diagnosis.result import dates_of
     from onlooker.logs.log import BanditLog
 
     check_alerts(alerts)

@@ -9,9 +9,8 @@ import click
 
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.cli import groups, options
-from onlooker.cli.console import check_target, print_json, progress_bar, say
-from onlooker.cli.opening import open_logs, opened, print_assumptions
-from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_options, log_argument
+from onlooker.cli.console import check_target, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import FILE, LEVEL, OneOf, check_engine, engine_options, log_argument, open_logs, opened
 
 if TYPE_CHECKING:
     from onlooker.observers import SuffixImitation

@@ -1,22 +1,31 @@
-"""Options that several commands share, the kinds of values that they take, and the values that they denote."""
+"""Options that several commands share, the values that they denote, and the log that they name, opened."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from onlooker.base.checks import did_you_mean
 from onlooker.base.defaults import BURN_IN, L2
-from onlooker.base.errors import InputError
+from onlooker.base.errors import ColumnsLeftOutWarning, InputError, MissingValuesWarning, OnlookerWarning
 from onlooker.base.memory_limit import as_bytes, memory_limited
 from onlooker.base.text import by_number, redacted
+from onlooker.cli.console import in_flags
 
 if TYPE_CHECKING:
+    from onlooker.clusters import RayParts
+    from onlooker.formats import LogScan
+    from onlooker.formats.opening import Opened
+    from onlooker.formats.places import Place
+    from onlooker.logs.log import BanditLog
     from onlooker.simulation.ridge import RidgeLearner
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -327,3 +336,102 @@ def make_learner(name: str, settings: tuple[str, ...]) -> RidgeLearner:
             raise InputError(f"--set {setting}: {text!r} is not a number") from None
     learner: RidgeLearner = kind(**values)
     return learner
+
+
+def open_log(path: str, columns: dict[str, Any]) -> Opened[BanditLog]:
+    """Read a log with the column options that were given."""
+    from onlooker.formats import opening
+
+    with _left_out() as left_out:
+        found = opening.open_log(located(path, columns), asked(columns))
+    found.assumed.extend(left_out)
+    return found
+
+
+def open_logs(path: str, by: str | None, columns: dict[str, Any]) -> Opened[dict[str, BanditLog]]:
+    """Read the logs that column `by` separates, or a single one without a name."""
+    from onlooker.formats import opening
+
+    if by is None:
+        one = open_log(path, columns)
+        return opening.Opened({"": one.log}, one.format, one.assumed, one.files)
+    with _left_out() as left_out:
+        found = opening.open_logs(located(path, columns), by, asked(columns))
+    found.assumed.extend(left_out)
+    return found
+
+
+def open_scan(path: str, columns: dict[str, Any], memory_limit: str | None = None) -> Opened[LogScan]:
+    """Open a log without loading it."""
+    from onlooker.formats import opening
+
+    with _left_out() as left_out:
+        found = opening.open_scan(located(path, columns), asked(columns), memory_limit=memory_limit)
+    found.assumed.extend(left_out)
+    return found
+
+
+@contextmanager
+def opened(
+    path: str, columns: dict[str, Any], engine: str, address: str | None, memory_limit: str | None = None
+) -> Iterator[tuple[BanditLog | LogScan | RayParts, list[str]]]:
+    """The log that a command names, where it is to be worked on, and what was assumed about it; kernels are ready."""
+    check_engine(engine, address)
+    if memory_limit is not None and engine != "local":
+        raise InputError(f"--memory-limit {memory_limit}: a cluster keeps the log in its workers, so leave it out")
+    if engine == "local":
+        found = open_log(path, columns) if memory_limit is None else open_scan(path, columns, memory_limit)
+        yield found.log, found.assumed
+        return
+    from onlooker.clusters import RayParts
+
+    scan = open_scan(path, columns)
+    with RayParts(scan.log, address=address) as parts:
+        yield parts, scan.assumed
+
+
+def located(log: str, columns: dict[str, Any]) -> Place:
+    """Where a log is; what is elsewhere is copied once in a command."""
+    from onlooker.formats.opening import locate
+
+    name = log if isinstance(log, LogName) else LogName.of([log])
+    if name.place is None:
+        name.place, _ = locate(name.source, given(columns))
+    place: Place = name.place
+    return place
+
+
+def asked(columns: dict[str, Any]) -> dict[str, Any]:
+    """The options about the meaning of rows, without those that select them."""
+    return {name: value for name, value in given(columns).items() if name != "sql"}
+
+
+def given(columns: dict[str, Any]) -> dict[str, Any]:
+    """The options that were given, as `read_log` takes them."""
+    found: dict[str, Any] = {}
+    for name, value in columns.items():
+        if value or (name == "position" and value is not None):
+            found[name] = list(value) if isinstance(value, tuple) else value
+    if ALL_PRODUCTS in found.get("cross", ()):
+        if len(found["cross"]) > 1:
+            raise InputError("--cross: give pairs of columns, or none to have all products, not both")
+        found["cross"] = True
+    if isinstance(found.get("like"), str):
+        from onlooker.logs.policy import LinearPolicy
+
+        found["like"] = LinearPolicy.load(found["like"])
+    return found
+
+
+@contextmanager
+def _left_out() -> Iterator[list[str]]:
+    """Collect the warnings about columns and rounds that were left out; others are shown as usual."""
+    left_out: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OnlookerWarning)
+        yield left_out
+    for warning in caught:
+        if issubclass(warning.category, (ColumnsLeftOutWarning, MissingValuesWarning)):
+            left_out.append(in_flags(str(warning.message)))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

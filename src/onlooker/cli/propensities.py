@@ -12,9 +12,8 @@ import click
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, LowOverlapWarning
 from onlooker.cli import groups, options
-from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say
-from onlooker.cli.opening import open_log, open_logs, print_assumptions
-from onlooker.cli.options import FILE, OneOf, log_argument
+from onlooker.cli.console import CHARTS, check_target, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import FILE, OneOf, log_argument, open_log, open_logs
 
 if TYPE_CHECKING:
     from onlooker.logs.log import BanditLog

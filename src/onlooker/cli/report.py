@@ -15,15 +15,14 @@ from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import redacted
 from onlooker.cli import groups, options
-from onlooker.cli.console import check_target, print_json, progress_bar, say
-from onlooker.cli.opening import flag, in_flags, located, open_logs, print_assumptions
-from onlooker.cli.options import FILE, LogName, log_argument
+from onlooker.cli.console import check_target, flag, in_flags, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import FILE, LogName, located, log_argument, open_logs
 
 if TYPE_CHECKING:
     from onlooker.formats.opening import Opened
     from onlooker.logs.log import BanditLog
-    from onlooker.report.log_findings import LogAnalysis
-    from onlooker.report.log_page import Source
+    from onlooker.report.log_analysis import LogAnalysis
+    from onlooker.report.page import Source
 
 
 @click.command(short_help="Write all findings about LOG to one HTML page.")
@@ -67,11 +66,12 @@ def report(
     from dataclasses import asdict
 
     from onlooker.base.memory_limit import FITTING
-    from onlooker.formats.unchanged import UnchangedFiles
+    from onlooker.formats.places import UnchangedFiles
     from onlooker.logs.log import check_room
     from onlooker.report.groups_page import SECTIONS
-    from onlooker.report.log_findings import analyse
-    from onlooker.report.log_page import Input, Source, page_of, write_report
+    from onlooker.report.log_analysis import analyse
+    from onlooker.report.log_page import page_of, write_report
+    from onlooker.report.page import Input, Source
 
     place = located(log, columns)
     # The hashes are of what was read.

@@ -16,19 +16,31 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import InputError, OnlookerWarning
 from onlooker.base.text import one_line, shown
 from onlooker.cli import groups, options
-from onlooker.cli.console import CHARTS, check_target, print_json, progress_bar, say
-from onlooker.cli.opening import like_before, open_log, open_logs, open_scan, print_assumptions
-from onlooker.cli.options import FILE, LEVEL, Number, OneOf, log_argument, words
+from onlooker.cli.console import CHARTS, check_target, print_assumptions, print_json, progress_bar, say
+from onlooker.cli.options import (
+    FILE,
+    LEVEL,
+    Number,
+    OneOf,
+    located,
+    log_argument,
+    open_log,
+    open_logs,
+    open_scan,
+    words,
+)
 
 if TYPE_CHECKING:
     from onlooker.diagnosis import Diagnosis
     from onlooker.logs.categories import Encoded
     from onlooker.logs.log import BanditLog
     from onlooker.logs.parts import Parts
+    from onlooker.logs.policy import LinearPolicy
     from onlooker.observers import TrackingObserver
     from onlooker.observers.tracking import Exploration
     from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.report.page import Table
+
 
 _USE = "use auto, or a family with its constant as in ucb:1.0, ts:20, lapse:0.05 or softmax:0.5"
 
@@ -326,7 +338,7 @@ def _parsed(text: str) -> str | Exploration:
 def _draw(observer: TrackingObserver, path: str) -> bool:
     """Draw the path; False if there is none."""
     from onlooker.report.plots import write_charts
-    from onlooker.report.tracking_page import tracking_charts
+    from onlooker.report.plots.results import tracking_charts
 
     charts = tracking_charts(observer)
     if charts:
@@ -338,7 +350,7 @@ def _draw(observer: TrackingObserver, path: str) -> bool:
 
 def _print(summary: TrackingSummary) -> None:
     """Print the answer as a sentence, the families and the direction."""
-    from onlooker.report.tracking_page import families_table
+    from onlooker.report.log_page import families_table
 
     say("\n" + "\n".join(summary.words))
     say("")
@@ -376,3 +388,29 @@ def _print_families(table: Table) -> None:
         line[0] = line[0].partition(" (")[0]
     for text in text_table(lines, "  ".join(">" if column.align == "right" else "<" for column in columns)):
         say(text)
+
+
+def like_before(path: str, columns: dict[str, Any], policy: LinearPolicy, state: str) -> list[str]:
+    """Encode a log as those before it; return notes about the options that this overrides."""
+    from onlooker.formats.opening import find_format
+    from onlooker.logs.categories import Encoding, Growing
+
+    if columns["like"] is not None or policy.feature_names is None:
+        return []
+    if policy.crossing is not None:
+        columns |= {"like": policy, "categories": (), "features": ()} if policy.crossing.named else {}
+        return []
+    place = located(path, columns)
+    with place.said():
+        if "like" not in find_format(place.files[0]).takes:
+            return []
+    kept = Encoding.of(policy).columns
+    named = [*(columns["features"] or ()), *(columns["categories"] or ())]
+    absent = [name for name in kept if name not in named]
+    if columns["features"] and absent and not columns["cross"]:
+        raise InputError(
+            f"--feature: {state} has the feature {absent[0]!r} too: name all of its features, or none to have them all"
+        )
+    columns |= {"like": Growing(policy.feature_names, policy.categories), "features": (), "categories": ()}
+    past = [] if columns["cross"] else [name for name in dict.fromkeys(named) if name not in kept]
+    return [f"ignored, as {state} does not have it: {name!r}" for name in past]

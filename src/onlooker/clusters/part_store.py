@@ -14,7 +14,7 @@ import numpy as np
 from onlooker.base.errors import InputError
 from onlooker.formats import FORMATS, LogScan
 from onlooker.formats.format import Format
-from onlooker.formats.unchanged import Held
+from onlooker.formats.scan import Held
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Task
 

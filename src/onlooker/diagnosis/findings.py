@@ -1,27 +1,113 @@
-"""Findings as the values that a diagnosis holds: rounds of the log as it was given, blocks and tests."""
+"""What is found on a log before it is judged: rounds with a choice, a preference, and everything by time.
+
+Score tests say whether picks depend on the features at all. Under uniform picks everything about the score at theta = 0
+is known, so they need no fit and hold in short bins, where a likelihood ratio would be too large.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isnan
 from typing import Any
 
 import numpy as np
 
-from onlooker.base.numerics import normal_reach
+from onlooker.base.defaults import L2
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p, normal_reach
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis.bins import Diagnostics, Estimate, find_diagnostics
-from onlooker.diagnosis.change import Change, enough, find_changes
 from onlooker.diagnosis.movement import LEAST_P as LEAST_GIVEN_UP_P
-from onlooker.diagnosis.movement import MATERIAL_NOW, Pull, Steadiness, find_pull, find_steadiness, part_of
-from onlooker.diagnosis.preference import Preference, find_preference
+from onlooker.diagnosis.movement import (
+    MATERIAL_NOW,
+    Change,
+    Pull,
+    Steadiness,
+    enough,
+    find_changes,
+    find_pull,
+    find_steadiness,
+    part_of,
+)
+from onlooker.diagnosis.predictability import LEAST_P, Diagnostics, Estimate, Settling, find_diagnostics, find_settling
 from onlooker.diagnosis.result import Block, RoundEstimate, Test
-from onlooker.diagnosis.settling import LEAST_P, Settling, find_settling
-from onlooker.imitation.mixture import other_ways
 from onlooker.imitation.newton import Fit
-from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate
+from onlooker.imitation.short import is_short
+from onlooker.imitation.softmax import SoftmaxObjective
+from onlooker.imitation.stretches import FAST, LATE, Predicted, cross_predict, edges, imitate, other_ways
 from onlooker.logs import ragged
-from onlooker.logs.log import BanditLog
+from onlooker.logs.layouts import Layout, divided
+from onlooker.logs.log import BanditLog, as_narrow
+
+ROUNDING = 4.0
+"""Arms that differ by less than so many units in the last place do not differ."""
+
+NOTHING = 1e-9
+"""Nor do those that differ by less than this part of what is usual for the feature."""
+
+USUAL = (0.1, 10.0)
+"""Features whose arms usually differ by as much as this are left as they are.
+
+The penalty of the fits is the paper's, a fixed number: it suits features of about unit size, and the features of all
+simulated logs that verdicts were calibrated on lie well within. Others are brought to 1, so that units do not matter.
+"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choices:
+    """The rounds of a log that are analysed."""
+
+    log: BanditLog
+    """Rounds that offer arms which differ."""
+    rounds: Index
+    """Which rounds of the whole log those are."""
+    one_arm: int
+    """Rounds ignored, as they offer a single arm."""
+    alike: int
+    """Rounds ignored, as no feature differs between their arms."""
+
+
+def find_choices(log: BanditLog) -> Choices:
+    """Keep the rounds that offer a choice, and measure unusually large or small features in units of their own.
+
+    Examples
+    --------
+    >>> X = np.array([[[1.0], [0.0]], [[2.0], [2.0]], [[0.0], [3.0]]])
+    >>> found = find_choices(BanditLog.from_dense(1e-6 * X, chosen=[0, 0, 1]))
+    >>> found.rounds, found.alike, found.log.features.ravel()
+    (array([0, 2]), 1, array([0.5, 0. , 0. , 1.5]))
+    """
+    several = as_narrow(log, "a diagnosis").n_arms > 1
+    ranges = _ranges(log)
+    usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in ranges.T])
+    differs = (ranges > NOTHING * usual).any(axis=1)
+    rounds = np.flatnonzero(differs)
+    kept = log if len(rounds) == log.n_rounds else log[rounds]
+    scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
+    if (scale != 1).any():
+        features = divided(kept.features, scale)
+        kept = kept.with_features(features, kept.feature_names if isinstance(features, Layout) else kept.weight_names)
+    return Choices(
+        log=kept,
+        rounds=rounds,
+        one_arm=int(np.count_nonzero(~several)),
+        alike=int(np.count_nonzero(several & ~differs)),
+    )
+
+
+def _ranges(log: BanditLog) -> Matrix:
+    """By how much every feature differs between the arms of every round, shape (N, d); rounding is no difference."""
+    ranges = np.zeros((log.n_rounds, log.n_features))
+    least = ROUNDING * float(np.finfo(log.features.dtype).eps)
+    for start, stop in ragged.blocks(log.offsets, log.n_features):
+        part = log[start:stop]
+        ends = (np.maximum, np.minimum)
+        rows = part.dense
+        high, low = (end.reduceat(rows, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
+        gap = high - low
+        ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
+    return ranges
+
 
 BIN_ROUNDS_PER_DIRECTION, LEAST_BIN = 5, 20
 """A bin has at least so many rounds, for every direction and at all: shorter ones have no policy to speak of."""
@@ -203,3 +289,83 @@ def _rise(settling: Settling) -> Test:
         p_value=settling.rise_p,
         least_p=LEAST_P,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Preference:
+    """What the score tests found."""
+
+    rank: int
+    """Directions of theta that the rounds identify."""
+
+    spread: Matrix
+    """Covariance of the features within the rounds, averaged over the rounds, shape (d, d)."""
+
+    whole: float
+    """Statistic for one preference throughout, chi-square with `rank` degrees of freedom."""
+
+    whole_p: float
+    """Its p-value."""
+
+    binned: float
+    """Statistic for any preference in any bin; `rank` degrees of freedom a bin."""
+
+    freedom: int
+    """Their number."""
+
+    binned_p: float
+    """Its p-value."""
+
+    @property
+    def p_value(self) -> float:
+        """Of both together, corrected for there being two."""
+        return min(1.0, 2 * min(self.whole_p, self.binned_p))
+
+
+def find_preference(log: BanditLog, bounds: list[int]) -> Preference:
+    """Test the whole log, and the bins between `bounds` together.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(1).normal(size=(400, 3, 2))
+    >>> find_preference(BanditLog.from_dense(X, chosen=np.zeros(400, dtype=int)), [0, 200, 400]).p_value > 0.05
+    True
+    >>> find_preference(BanditLog.from_dense(X, chosen=X[:, :, 0].argmax(axis=1)), [0, 200, 400]).p_value < 1e-9
+    True
+    """
+    score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
+    binned, freedom = 0.0, 0
+    for gradient, hessian in _at_zero(log, bounds):
+        score += gradient
+        information += hessian
+        found = Curvature.of(hessian, flat=UNIDENTIFIED)
+        binned += found.square(gradient)
+        freedom += found.rank
+    found = Curvature.of(information, flat=UNIDENTIFIED)
+    whole, rank = found.square(score), found.rank
+    return Preference(
+        rank=rank,
+        spread=information / log.n_rounds,
+        whole=whole,
+        whole_p=chi_square_p(whole, rank),
+        binned=binned,
+        freedom=freedom,
+        binned_p=chi_square_p(binned, freedom),
+    )
+
+
+def _at_zero(log: BanditLog, bounds: list[int]) -> Iterator[tuple[Vector, Matrix]]:
+    """Gradient and Hessian of the loss where all arms score the same, summed over the rounds of each bin."""
+    if not is_short(log, L2):
+        for start, stop in pairwise(bounds):
+            at = SoftmaxObjective(log[start:stop], l2=0.0).evaluate(np.zeros(log.n_features))
+            yield (stop - start) * at.gradient, (stop - start) * at.hessian
+        return
+    sizes, rows = log.n_arms, log.dense.astype(np.float64)
+    # From the first arm, then from the mean: what all arms share leaves exactly nothing.
+    rows -= np.repeat(rows[log.offsets[:-1]], sizes, axis=0)
+    rows -= np.repeat(np.add.reduceat(rows, log.offsets[:-1]) / sizes[:, None], sizes, axis=0)
+    picked, shares = rows[log.chosen_rows], rows / np.repeat(sizes, sizes)[:, None]
+    for start, stop in pairwise(bounds):
+        part = slice(log.offsets[start], log.offsets[stop])
+        yield -picked[start:stop].sum(axis=0), shares[part].T @ rows[part]

@@ -1,17 +1,17 @@
-"""A diagnosis: the verdict first, then the figures behind it."""
+"""A diagnosis: the verdict first, then the figures behind it; and its rounds as dates, where the log has times."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from onlooker.base.notebook import InHtml, Pictured
-from onlooker.base.text import text_table
-from onlooker.diagnosis.bins import Bin, Estimate
-from onlooker.diagnosis.exploration import Exploration
+import numpy as np
 
-SMALLEST = 1e-100
-"""Smaller p-values are not reported: they are at the mercy of rounding."""
+from onlooker.base.notebook import InHtml, Pictured
+from onlooker.base.text import p_words, text_table
+from onlooker.diagnosis.picking import Exploration
+from onlooker.diagnosis.predictability import Bin, Estimate
+from onlooker.logs.log import BanditLog
 
 State = Literal["stable", "moving", "changed", "no preference", "not enough evidence"]
 
@@ -156,14 +156,67 @@ def _ends(estimate: Estimate) -> str:
     return f"[{estimate.low:.3f}, {estimate.high:.3f}]"
 
 
-def p_words(p_value: float, least: float = 0.0) -> str:
-    """A p-value with its relation sign; at the `least` that simulations can give, it is a bound.
+LONG = np.timedelta64(4, "D")
+"""Logs that last longer than this have days; shorter ones have minutes too."""
+
+
+def date_of(log: BanditLog, place: int) -> str | None:
+    """When a round was, as a day, or to the minute in a log of few days; None where the log has no dates.
 
     Examples
     --------
-    >>> p_words(0.0421), p_words(0.0), p_words(1 / 1001, least=1 / 1001)
-    ('= 0.042', '< 1e-100', '<= 0.001')
+    >>> days = np.arange("2024-02-27", "2024-03-04", dtype="datetime64[D]")
+    >>> log = BanditLog(np.ones((6, 1)), np.arange(7), np.zeros(6, dtype=int), times=days)
+    >>> date_of(log, 2), date_of(log[:2], 1)
+    ('2024-02-29', '2024-02-28 00:00')
     """
-    if p_value < SMALLEST:
-        return f"< {SMALLEST:g}"
-    return f"{'<=' if p_value <= least else '='} {p_value:.2g}"
+    times = log.times
+    if times is None or not log.dated:
+        return None
+    if times[-1] - times[0] > LONG:
+        return str(times[place].astype("datetime64[D]"))
+    return str(times[place].astype("datetime64[m]")).replace("T", " ")
+
+
+def span_of(log: BanditLog) -> str | None:
+    """From when to when a log is.
+
+    Examples
+    --------
+    >>> days = np.arange("2024-02-27", "2024-03-04", dtype="datetime64[D]")
+    >>> span_of(BanditLog(np.ones((6, 1)), np.arange(7), np.zeros(6, dtype=int), times=days))
+    '2024-02-27 to 2024-03-03'
+    """
+    first = date_of(log, 0)
+    return None if first is None else f"{first} to {date_of(log, log.n_rounds - 1)}"
+
+
+def dates_of(found: Diagnosis, log: BanditLog) -> str:
+    """What a diagnosis says of rounds, in dates; empty where there are none.
+
+    Examples
+    --------
+    >>> from onlooker import Environment, LinUCB, diagnose, simulate
+    >>> plain = simulate(Environment(3, 5), LinUCB(), n_rounds=400).log
+    >>> days = np.datetime64("2024-01-01") + np.arange(400)
+    >>> dated = BanditLog(plain.features, plain.offsets, plain.chosen, times=days)
+    >>> dates_of(diagnose(dated), dated)
+    'In dates: the log is from 2024-01-01 to 2025-02-03.'
+    >>> dates_of(diagnose(plain), plain)
+    ''
+    """
+    span = span_of(log)
+    if span is None:
+        return ""
+    said = [f"the log is from {span}"]
+    if found.changed is not None:
+        said.append(f"the change was at about {_interval(log, found.changed)}")
+    elif found.settled is not None and found.settled.round:
+        said.append(f"it is stable since about {_interval(log, found.settled)}")
+    return f"In dates: {'; '.join(said)}."
+
+
+def _interval(log: BanditLog, place: RoundEstimate) -> str:
+    low, high = (date_of(log, min(at, log.n_rounds - 1)) for at in (place.low, place.high))
+    between = "" if low == high else f" ({low} to {high})"
+    return f"{date_of(log, place.round)}{between}"

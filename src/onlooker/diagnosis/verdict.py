@@ -3,102 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.types import Index, Matrix
-from onlooker.diagnosis import sentences
-from onlooker.diagnosis.besides import find_forced, find_withdrawn
-from onlooker.diagnosis.bins import Estimate, proportion
-from onlooker.diagnosis.exploration import Exploration, find_exploration, find_followed
-from onlooker.diagnosis.findings import Findings, blocks_of, find_all, round_of, tests_of, usable_bins
+from onlooker.base.text import SMALLEST_P, p_words
+from onlooker.diagnosis.findings import Findings, blocks_of, find_all, find_choices, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
+from onlooker.diagnosis.picking import (
+    MOST_ROUNDS,
+    Exploration,
+    enough_for_two,
+    find_exploration,
+    find_followed,
+    find_forced,
+    find_two_policies,
+    find_withdrawn,
+)
+from onlooker.diagnosis.predictability import MATERIAL, Estimate, Settling, proportion
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
-from onlooker.diagnosis.settling import Settling
-from onlooker.diagnosis.two_policies import MOST_ROUNDS, enough_for_two, find_two_policies
 from onlooker.imitation.score_models import LINEAR, Linear, as_score
 from onlooker.imitation.scores.choice import expanded
 from onlooker.imitation.stretches import LATE
-from onlooker.logs import ragged
-from onlooker.logs.layouts import Layout, divided
 from onlooker.logs.log import BanditLog, as_log, as_narrow, check_room
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import summarise_parts
-
-ROUNDING = 4.0
-"""Arms that differ by less than so many units in the last place do not differ."""
-
-NOTHING = 1e-9
-"""Nor do those that differ by less than this part of what is usual for the feature."""
-
-USUAL = (0.1, 10.0)
-"""Features whose arms usually differ by as much as this are left as they are.
-
-The penalty of the fits is the paper's, a fixed number: it suits features of about unit size, and the features of all
-simulated logs that verdicts were calibrated on lie well within. Others are brought to 1, so that units do not matter.
-"""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Choices:
-    """The rounds of a log that are analysed."""
-
-    log: BanditLog
-    """Rounds that offer arms which differ."""
-    rounds: Index
-    """Which rounds of the whole log those are."""
-    one_arm: int
-    """Rounds ignored, as they offer a single arm."""
-    alike: int
-    """Rounds ignored, as no feature differs between their arms."""
-
-
-def find_choices(log: BanditLog) -> Choices:
-    """Keep the rounds that offer a choice, and measure unusually large or small features in units of their own.
-
-    Examples
-    --------
-    >>> X = np.array([[[1.0], [0.0]], [[2.0], [2.0]], [[0.0], [3.0]]])
-    >>> found = find_choices(BanditLog.from_dense(1e-6 * X, chosen=[0, 0, 1]))
-    >>> found.rounds, found.alike, found.log.features.ravel()
-    (array([0, 2]), 1, array([0.5, 0. , 0. , 1.5]))
-    """
-    several = as_narrow(log, "a diagnosis").n_arms > 1
-    ranges = _ranges(log)
-    usual = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in ranges.T])
-    differs = (ranges > NOTHING * usual).any(axis=1)
-    rounds = np.flatnonzero(differs)
-    kept = log if len(rounds) == log.n_rounds else log[rounds]
-    scale = np.where((usual < USUAL[0]) | (usual > USUAL[1]), usual, 1.0)
-    if (scale != 1).any():
-        features = divided(kept.features, scale)
-        kept = kept.with_features(features, kept.feature_names if isinstance(features, Layout) else kept.weight_names)
-    return Choices(
-        log=kept,
-        rounds=rounds,
-        one_arm=int(np.count_nonzero(~several)),
-        alike=int(np.count_nonzero(several & ~differs)),
-    )
-
-
-def _ranges(log: BanditLog) -> Matrix:
-    """By how much every feature differs between the arms of every round, shape (N, d); rounding is no difference."""
-    ranges = np.zeros((log.n_rounds, log.n_features))
-    least = ROUNDING * float(np.finfo(log.features.dtype).eps)
-    for start, stop in ragged.blocks(log.offsets, log.n_features):
-        part = log[start:stop]
-        ends = (np.maximum, np.minimum)
-        rows = part.dense
-        high, low = (end.reduceat(rows, part.offsets[:-1], axis=0).astype(np.float64) for end in ends)
-        gap = high - low
-        ranges[start:stop] = np.where(gap > least * np.maximum(np.abs(high), np.abs(low)), gap, 0.0)
-    return ranges
-
 
 ROUNDS_PER_DIRECTION, LEAST_ROUNDS = 20, 100
 """Fewer rounds with a choice than this for every direction of theta, or than this at all, and no verdict is given."""
@@ -243,7 +174,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         ),
         exploration=exploration,
         from_start=since is not None and since.round == 0,
-        sentence=" ".join(filter(None, (sentence, sentences.exploring(exploration, level)))),
+        sentence=" ".join(filter(None, (sentence, _exploring(exploration, level)))),
         settled=since,
         changed=changed,
         level=level,
@@ -290,9 +221,16 @@ def _notes(log: BanditLog, found: Findings, state: State, level: float) -> Itera
     small = max(whole.steadiness.p_value, whole.given_up.p_value) < 1 - level and whole.given_up.share >= SLIGHT
     if state == "stable" and small:
         place = round_of(log, found, whole.given_up.round, whole.given_up.round, whole.given_up.round)
-        yield sentences.slight(place, whole.given_up.share)
+        yield (
+            f"a slight change at about round {place.round:,} costs the policy before it {whole.given_up.share:.1%} of "
+            f"what a policy predicts: less than the {MATERIAL:.0%} that counts as a change"
+        )
     if state not in UNKNOWN and found.repeats >= HABIT:
-        yield sentences.habitual(found.repeats)
+        yield (
+            f"about {found.repeats:.0%} of the picks repeat the position of the pick before, more than the features "
+            "explain: a rule or habit beside the policy, or a feature that the log lacks. Check how positions are "
+            "assigned"
+        )
     if state == "changed" and found.late is None:
         yield "too few rounds follow the change to say whether the new policy is stable"
 
@@ -308,12 +246,20 @@ def _beside(choices: BanditLog, found: Findings, state: State) -> Iterator[str]:
         recent = max(start, choices.n_rounds - MOST_ROUNDS)
         two = find_two_policies(choices[recent:], part_of(found.others, choices, recent))
         if two.proved:
-            yield sentences.two_at_once(two.share)
+            yield (
+                f"the picks look like two policies at once: about {two.share:.0%} of the rounds follow another one, as "
+                "with A/B buckets or a fallback. The weights mix both; if a column says which rounds are whose, "
+                "diagnose them apart (--by COLUMN)"
+            )
     yield from find_forced(part, pull.fit.theta, float(pull.mixture.shares[:, 1].mean()))
     whole = found.whole.pull
     yield from find_withdrawn(choices, whole.fit.theta, float(whole.mixture.shares[:, 1].mean()), found.rounds)
     if stable and found.settling is not None and found.settling.under_way:
-        yield sentences.under_way(int(found.rounds[found.settling.first - 1]) + 1)
+        yield (
+            f"the first {int(found.rounds[found.settling.first - 1]) + 1:,} rounds are already about as predictable as "
+            "the last: the learner learned within them, does not learn, or began before the log. In the last case use "
+            "--burn-in auto: the burn-in rule N^0.9 and tracking suppose that it began with round 0"
+        )
 
 
 HABIT = 0.05
@@ -326,24 +272,95 @@ SLIGHT = 0.01
 def _state(
     log: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
 ) -> tuple[State, str, RoundEstimate | None, RoundEstimate | None]:
-    preference, settling = found.preference, found.settling
+    """The state, the sentence that says it, since when it is stable, and when it changed."""
+    preference, settling, percent = found.preference, found.settling, f"{100 * level:g}%"
+    late = (
+        f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "
+        f"({percent} interval {agreement.low:.1%} to {agreement.high:.1%}); random guessing gets {chance:.1%}."
+    )
     if preference.p_value >= 1 - level:
-        return "no preference", sentences.no_preference(preference.p_value, agreement, chance, level), None, None
+        said = f"No preference found: the picks look uniformly random (p {p_in_words(preference.p_value)}). {late}"
+        return "no preference", said, None, None
     if found.late is not None and found.moving(level):
-        return "moving", sentences.moving(found.late.share, agreement, chance, level), None, None
+        said = (
+            "What it values is moving: at the end of the log no fixed policy explains the picks, and one that follows "
+            f"them would predict {found.late.share:.0%} more. {late}"
+        )
+        return "moving", said, None, None
     if found.changes:
         last = found.changes[-1]
         place = round_of(log, found, last.round, last.low, last.high)
         before = float(found.final.hits[: last.round].mean())
-        p_value = last.steadiness.p_value
-        return "changed", sentences.changed(place, before, p_value, agreement, chance, level), None, place
+        said = (
+            f"What it values changed at about round {_place(place, percent)}, p {p_in_words(last.steadiness.p_value)}. "
+            f"{late} Before the change, the same policy predicts {before:.1%} of the picks."
+        )
+        return "changed", said, None, place
     if settling is None:
-        return "not enough evidence", sentences.unpredictable(preference.p_value, agreement, chance, level), None, None
-    since, late = _since(log, found, settling, level)
-    if late:
-        return "moving", sentences.learning(since, found.diagnostics, agreement, chance, level), None, None
-    rising = settling.rise_p < 1 - level
-    return "stable", sentences.stable(since, agreement, chance, level, rising=rising), since, None
+        said = (
+            f"Not enough evidence: the picks are not quite uniform (p {p_in_words(preference.p_value)}), but no policy "
+            f"fitted to late rounds predicts others clearly better than random guessing. {late}"
+        )
+        return "not enough evidence", said, None, None
+    since, too_late = _since(log, found, settling, level)
+    if too_late:
+        rise = found.diagnostics.predictability_rise
+        said = (
+            "What it values is moving: the policy of the last rounds fits only since about round "
+            f"{_place(since, percent)}, late in the log. From its first to its last 30% the picks became "
+            f"{100 * rise.value:.0f} points easier to predict ({percent} interval {100 * rise.low:.0f} to "
+            f"{100 * rise.high:.0f}). {late}"
+        )
+        return "moving", said, None, None
+    return "stable", f"{_stable(since, percent, rising=settling.rise_p < 1 - level)}. {late}", since, None
+
+
+def _stable(since: RoundEstimate, percent: str, *, rising: bool) -> str:
+    """Of a learner that one policy explains; `rising` if that policy fits early picks less well than late ones."""
+    if since.round:
+        place = _place(since, percent)
+        return f"What it values is stable since about round {place}: from this round on, one policy explains the picks"
+    if rising:
+        return (
+            "What it values is stable: the picks are consistent with one policy from the start. It fits the early "
+            "picks less well, as the learner explored more then or was still learning"
+        )
+    return "What it values is stable from the start: one policy explains the picks of the whole log"
+
+
+def _place(place: RoundEstimate, percent: str) -> str:
+    named = "" if place.round_id is None else f", id {place.round_id}"
+    return f"{place.round:,}{named} ({percent} interval {place.low:,} to {place.high:,})"
+
+
+def p_in_words(p_value: float) -> str:
+    """A p-value within a sentence.
+
+    Examples
+    --------
+    >>> p_in_words(0.042), p_in_words(1e-9), p_in_words(0.0)
+    ('= 0.04', '= 1.0e-09', '< 1e-100')
+    """
+    if p_value < SMALLEST_P:
+        return p_words(p_value)
+    return f"= {p_value:.2f}" if p_value >= 0.01 else f"= {p_value:.1e}"
+
+
+def _exploring(found: Exploration, level: float) -> str:
+    """How it picks; empty where there is no best guess.
+
+    Examples
+    --------
+    >>> _exploring(Exploration(share=0.2, low=0.18, high=0.22, trend="steady"), 0.95)
+    'How it picks: 20.0% of recent picks are not its best guess (95% interval 18.0% to 22.0%), a steady share.'
+    """
+    if found.share is None or found.low is None or found.high is None:
+        return ""
+    trend = {"steady": "a steady share", "rising": "a rising share", "falling": "a falling share", None: "now"}
+    return (
+        f"How it picks: {found.share:.1%} of recent picks are not its best guess ({100 * level:g}% interval "
+        f"{found.low:.1%} to {found.high:.1%}), {trend[found.trend]}."
+    )
 
 
 def _since(log: BanditLog, found: Findings, settling: Settling, level: float) -> tuple[RoundEstimate, bool]:

@@ -17,7 +17,7 @@ from onlooker.experiments.measurements import BEST_ALPHA, METRICS, ORACLE, Measu
 from onlooker.experiments.statistics import mean
 from onlooker.experiments.tables import write_csv
 from onlooker.report.plots import Chart, Level, Series, sheet_png, sheet_svg
-from onlooker.report.plots.figure import y_values
+from onlooker.report.plots.charts import y_values
 
 _METHODS = {
     "learner": "learner",

@@ -20,6 +20,8 @@ from onlooker.logs.encoding import is_text
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+import os
+from urllib.parse import unquote
 
 
 class LogFiles(tuple[LogFile, ...]):
@@ -243,3 +245,54 @@ class Partitioned:
         kinds = {int: pa.int64(), str: pa.string()}
         value = self._partitions[name]
         return pa.scalar(value, kinds.get(type(value), pa.null()))
+
+
+_PARTITION = re.compile(r"([^=/]+)=([^/]*)/")
+
+
+_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+"""What a folder is called that holds the rows without a value."""
+
+
+_WHOLE = re.compile(r"-?\d{1,18}")
+
+
+def below_common_folder(names: Sequence[str]) -> list[str]:
+    """Names of files without the folders that all of them lie in.
+
+    Examples
+    --------
+    >>> below_common_folder(["log/day=2/0.csv", "log/day=10/0.csv"]), below_common_folder(["s3://b/1.csv", "s3://b/2.csv"])
+    (['day=2/0.csv', 'day=10/0.csv'], ['1.csv', '2.csv'])
+    """
+    parts = [name.replace(os.sep, "/").split("/") for name in names]
+    common = 0
+    while all(len(one) > common + 1 for one in parts) and len({one[common] for one in parts}) == 1:
+        common += 1
+    return ["/".join(one[common:]) for one in parts]
+
+
+def partitions(names: Sequence[str]) -> list[dict[str, Any]]:
+    """What the folders of every file say of its rows: `year=2024/month=05/` are two columns.
+
+    A column is of whole numbers where all of its values are, else text. One that only some files have is left out.
+
+    Examples
+    --------
+    >>> partitions(["log/year=2024/shop=a/1.csv", "log/year=2025/shop=b%20c/1.csv"])
+    [{'year': 2024, 'shop': 'a'}, {'year': 2025, 'shop': 'b c'}]
+    """
+    found = [{unquote(key): unquote(value) for key, value in _PARTITION.findall(name)} for name in names]
+    keys = [key for key in (found[0] if found else {}) if all(key in one for one in found)]
+    whole = {key for key in keys if all(_is_whole(one[key]) for one in found)}
+    return [{key: _value(one[key], whole=key in whole) for key in keys} for one in found]
+
+
+def _is_whole(text: str) -> bool:
+    return text == _NOTHING or _WHOLE.fullmatch(text) is not None
+
+
+def _value(text: str, *, whole: bool) -> int | str | None:
+    if text == _NOTHING:
+        return None
+    return int(text) if whole else text

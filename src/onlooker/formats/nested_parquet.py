@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from onlooker.base.errors import InputError
 from onlooker.formats.format import Format, Stretch, named
 from onlooker.formats.long import id_array
-from onlooker.formats.nested_file import NestedFile, aligned, metadata_of, read, read_by, recognises
-from onlooker.formats.nested_lists import NestedColumns, Rounds
+from onlooker.formats.nested_file import NestedColumns, NestedFile, Rounds, metadata_of, read, read_by, recognises
 from onlooker.formats.text_lines import LogFile
 from onlooker.logs import ragged
-from onlooker.logs.categories import Encoded
+from onlooker.logs.categories import Encoded, aligned
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
 from onlooker.logs.timestamps import check_one_kind

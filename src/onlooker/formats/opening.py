@@ -17,14 +17,13 @@ from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import as_bytes, check_held, check_resident, memory_limited
 from onlooker.base.text import shown, some_of
 from onlooker.formats.format import TABLE, Format, long_format, named
-from onlooker.formats.joined import Chained, LogFiles
+from onlooker.formats.joined import Chained, LogFiles, below_common_folder
 from onlooker.formats.open_bandit import ITEMS
-from onlooker.formats.places import Place, below_common_folder, files_of_folder, find_place
+from onlooker.formats.places import Place, UnchangedFiles, files_of_folder, find_place
 from onlooker.formats.registry import FORMATS, SOURCES, suffixes_of
 from onlooker.formats.round_tables import assumed_rounds, item_columns
 from onlooker.formats.scan import LogScan, WholeFiles
 from onlooker.formats.text_lines import LogFile
-from onlooker.formats.unchanged import UnchangedFiles
 from onlooker.formats.users import user_columns
 from onlooker.logs.categories import Encoding, products_of
 from onlooker.logs.columns import Columns, is_outcome, understood
@@ -296,7 +295,9 @@ def _assumed(found: Format, file: Any, options: dict[str, Any], logs: Sequence[B
         lines.append(f"slates: {SLATES}")
     columns = None if found.columns is None else understood(found.columns(file), Columns(**options))
     # A scan has to be read for it, which is done where a column says that there is something to count.
-    if isinstance(log, BanditLog) or any(getattr(columns, name, None) for name in _IN_PART):
+    held = [one for one in logs if isinstance(one, BanditLog)]
+    maybe = () if held else _IN_PART
+    if any(one.partial or one.round_ids is not None for one in held) or any(getattr(columns, of, None) for of in maybe):
         lines += known_in_part(*logs)
     # Columns that were taken for rewards or propensities by their names.
     every = found.columns(file) if found.columns and not (given.get("features") or given.get("like")) else []

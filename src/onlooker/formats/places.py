@@ -1,42 +1,39 @@
 """Where a log is: files here, a folder, a pattern or a list of them, a store, a database, the standard input, a table.
 
 What is not here is copied once into a temporary folder, so that it can be read as often as a fit needs, and is the same
-each time.
+each time. Files here must not change while they are read: an answer would mix two versions of the log.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-import sys
+import stat
+import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 from urllib.parse import unquote
 
 from onlooker.base.checks import counted, did_you_mean
 from onlooker.base.errors import InputError
-from onlooker.base.text import one_line, redacted, shown
+from onlooker.base.text import by_number, redacted, shown
 from onlooker.formats.arrow_source import ArrowSource
 from onlooker.formats.databases import DATABASES, fetch_rows
 from onlooker.formats.format import TABLE, Source, named
-from onlooker.formats.spool import CHUNK, Spool, write_arrow
-from onlooker.formats.stores import STORES, fetch
+from onlooker.formats.joined import partitions
+from onlooker.formats.open_bandit import ITEMS
+from onlooker.formats.spool import Spool, copy_of_stdin, write_arrow
+from onlooker.formats.stores import STORES, fetch, is_hidden
 from onlooker.formats.text_lines import LogFile
-from onlooker.formats.unchanged import is_pattern, matching
 
 STDIN = "-"
 """The name of the standard input."""
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-_VW = re.compile(rb"(shared\b[^|]*|[\d.:eE+-]*[ \t]*|\d+ \S+ [01] )\|")
-"""The first line of a file of Vowpal Wabbit's, or of Yahoo's R6A."""
-_PARTITION = re.compile(r"([^=/]+)=([^/]*)/")
-_NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""What a folder is called that holds the rows without a value."""
-_WHOLE = re.compile(r"-?\d{1,18}")
-_BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"PK\x03\x04": ".npz", b"{": ".jsonl"}
 
 
 @dataclass(eq=False)
@@ -156,7 +153,7 @@ def _named_place(name: str, sql: str | None, spool: Spool) -> Place:
         return _here(name, sql)
     if name == STDIN:
         _check_no_sql(sql, "the standard input")
-        return Place("the standard input", [LogFile(_from_stdin(spool))], spool=spool)
+        return Place("the standard input", [LogFile(copy_of_stdin(spool))], spool=spool)
     scheme = name.partition("://")[0].lower()
     if scheme in DATABASES:
         return Place(redacted(name), [LogFile(fetch_rows(name, sql, spool))], spool=spool)
@@ -195,49 +192,9 @@ def files_of_folder(place: Place) -> Place:
 def _set_partitions(places: Sequence[Place]) -> None:
     """Set the partitions of files from the names of their folders."""
     files = [(place.called(file.path), file) for place in places for file in place.files]
-    for values, (_, file) in zip(partitions([name for name, _ in files]), files, strict=True):
-        file.partitions = values
-
-
-def below_common_folder(names: Sequence[str]) -> list[str]:
-    """Names of files without the folders that all of them lie in.
-
-    Examples
-    --------
-    >>> below_common_folder(["log/day=2/0.csv", "log/day=10/0.csv"]), below_common_folder(["s3://b/1.csv", "s3://b/2.csv"])
-    (['day=2/0.csv', 'day=10/0.csv'], ['1.csv', '2.csv'])
-    """
-    parts = [name.replace(os.sep, "/").split("/") for name in names]
-    common = 0
-    while all(len(one) > common + 1 for one in parts) and len({one[common] for one in parts}) == 1:
-        common += 1
-    return ["/".join(one[common:]) for one in parts]
-
-
-def partitions(names: Sequence[str]) -> list[dict[str, Any]]:
-    """What the folders of every file say of its rows: `year=2024/month=05/` are two columns.
-
-    A column is of whole numbers where all of its values are, else text. One that only some files have is left out.
-
-    Examples
-    --------
-    >>> partitions(["log/year=2024/shop=a/1.csv", "log/year=2025/shop=b%20c/1.csv"])
-    [{'year': 2024, 'shop': 'a'}, {'year': 2025, 'shop': 'b c'}]
-    """
-    found = [{unquote(key): unquote(value) for key, value in _PARTITION.findall(name)} for name in names]
-    keys = [key for key in (found[0] if found else {}) if all(key in one for one in found)]
-    whole = {key for key in keys if all(_is_whole(one[key]) for one in found)}
-    return [{key: _value(one[key], whole=key in whole) for key in keys} for one in found]
-
-
-def _is_whole(text: str) -> bool:
-    return text == _NOTHING or _WHOLE.fullmatch(text) is not None
-
-
-def _value(text: str, *, whole: bool) -> int | str | None:
-    if text == _NOTHING:
-        return None
-    return int(text) if whole else text
+    if any("=" in name for name, _ in files):
+        for values, (_, file) in zip(partitions([name for name, _ in files]), files, strict=True):
+            file.partitions = values
 
 
 def _check_no_sql(sql: str | None, name: str) -> None:
@@ -245,38 +202,144 @@ def _check_no_sql(sql: str | None, name: str) -> None:
         raise InputError(f"{name}: is not a database, so `sql` does not apply: leave it out")
 
 
-def _from_stdin(spool: Spool) -> Path:
-    """A copy of the standard input, with a suffix that says what it is."""
-    stream: BinaryIO = sys.stdin.buffer
-    name = "the standard input"
-    try:
-        start = stream.read(CHUNK)
-        if not start:
-            raise InputError(f"{name}: is empty: it should hold a log")
-        with spool.file(name, "stdin") as (path, file):
-            while start:
-                spool.check_room(len(start))
-                file.write(start)
-                start = stream.read(CHUNK)
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read ({one_line(error)}): name a file") from error
-    with LogFile(path) as copy, named(name, "read"):
-        known = path.with_name(f"stdin{suffix_of(copy.head())}")
-    path.rename(known)
-    spool.names[known] = spool.names.pop(path)
-    return known
+REMEDY = "an answer would mix two versions of it, so run this again when it is complete, or on a copy"
+_TICK = 0.02
+"""Seconds within which a file system may give two writes the same time; its clock ticks every 1 to 10 ms."""
+_ENDS = 1 << 16
+"""Bytes at either end of a file that workers compare; the end of a Parquet file describes the rest of it."""
 
 
-def suffix_of(start: bytes) -> str:
-    """Suffix of a file that begins like this.
+def is_pattern(name: str) -> bool:
+    """Whether a name denotes several files: it has a *, ? or [ and is not itself the name of one."""
+    return glob.has_magic(name) and not os.path.lexists(name)
 
-    Examples
-    --------
-    >>> suffix_of(b"round,chosen,price"), suffix_of(b"shared |user age=30"), suffix_of(b'{"round": 1}')
-    ('.csv', '.txt', '.jsonl')
+
+def matching(name: str) -> list[Path]:
+    """The files of a folder, of its folders too, or those that match a pattern; in the order of their names."""
+    if is_pattern(name):
+        found = [Path(one) for one in glob.glob(name, recursive=True)]  # noqa: PTH207  it may begin at the root
+        return sorted((path for path in found if not path.is_dir()), key=by_number)
+    folder = Path(name)
+    inside = (path for path in folder.rglob("*") if not is_hidden(path.relative_to(folder).as_posix()))
+    return sorted((path for path in inside if path.is_file()), key=by_number)
+
+
+@dataclass(frozen=True)
+class FileState:
+    """The state of a file as reported by the system."""
+
+    device: int
+    inode: int
+    size: int
+    written: int
+    """When its content was last written, in nanoseconds; anyone may set this."""
+    touched: int
+    """When its content, permissions or links last changed, in nanoseconds; only the system sets this."""
+
+    @classmethod
+    def of(cls, path: Path) -> FileState | None:
+        """The state of a file now; None for what is not an ordinary file."""
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise InputError(f"{shown(path)}: cannot be read any more ({error.strerror}): {REMEDY}") from error
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def change_to(self, now: FileState, *, touched: bool) -> str:
+        """Describe how the file changed; empty if it did not. `touched`: compare its time of change, too."""
+        if (now.device, now.inode) != (self.device, self.inode):
+            return "was replaced"
+        if now.size != self.size:
+            done = "grew" if now.size > self.size else "was cut"
+            return f"{done} from {self.size:,} to {now.size:,} bytes"
+        return "was written to" if now.written != self.written or (touched and now.touched != self.touched) else ""
+
+
+class UnchangedFiles:
+    """The files of a log, as they were when it was opened.
+
+    It can be pickled. Files that a worker finds under the same names may be copies: they must have the same size and
+    the same bytes at either end, and must not change from then on.
+
+    Parameters
+    ----------
+    paths
+        The logs, a file or folder each.
+    pattern
+        The folder or pattern that they were found by, if they were: no other file may come to belong to it.
     """
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    known = next((suffix for magic, suffix in _BEGINNINGS.items() if text.startswith(magic)), None)
-    if known is not None:
-        return known
-    return ".txt" if _VW.match(text.partition(b"\n")[0]) else ".csv"
+
+    def __init__(self, paths: Iterable[Path], pattern: str | None = None) -> None:
+        self._paths = [file for path in paths for file in _files_of(path)]
+        self._pattern = pattern
+        self.compared = False
+        """Whether all content will be compared with what it was before: new permissions or links then do not matter."""
+        self._matched = self._matching()
+        self._known = self._states()
+        latest = max((state.touched for state in self._known.values()), default=0)
+        if 0 <= time.time() - latest / 1e9 < _TICK:
+            # A second write would not show in the times.
+            time.sleep(_TICK)
+            self._known = self._states()
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Refuse what the block finds if the files change; this error takes precedence over any other."""
+        self.check()
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
+
+    def check(self) -> None:
+        """Refuse files that have changed."""
+        for path, known in self._known.items():
+            now = FileState.of(path)
+            what = "was replaced" if now is None else known.change_to(now, touched=not self.compared)
+            if what:
+                raise InputError(f"{shown(path)}: {what} while it was read: {REMEDY}")
+        more = self._matching() - self._matched
+        if more:
+            raise InputError(
+                f"{shown(min(more))}: appeared while the files of {self._pattern} were read: run this again, "
+                "or name the files"
+            )
+
+    def _matching(self) -> set[str]:
+        return set() if self._pattern is None else {os.fspath(path) for path in matching(self._pattern)}
+
+    def _states(self) -> dict[Path, FileState]:
+        found = {path: FileState.of(path) for path in self._paths}
+        return {path: state for path, state in found.items() if state is not None}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"ends": {path: (known.size, _ends(path)) for path, known in self._known.items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._paths, self._pattern, self._matched, self.compared = list(state["ends"]), None, set(), False
+        self._known = self._states()
+        for path, (size, ends) in state["ends"].items():
+            if path not in self._known or self._known[path].size != size or _ends(path) != ends:
+                raise InputError(f"{shown(path)}: is not the file that was opened, or has changed since: {REMEDY}")
+
+
+def _files_of(path: Path) -> list[Path]:
+    """The files that a log may be read from: its own, and a table of items beside it; none where it does not exist."""
+    if path.is_dir():
+        return [file for file in path.iterdir() if file.is_file()]
+    return [file for file in (path, path.parent / ITEMS) if file.is_file()]
+
+
+def _ends(path: Path) -> int:
+    """Checksum of the first and the last bytes."""
+    try:
+        with open(path, "rb") as file:
+            checksum = zlib.crc32(file.read(_ENDS))
+            file.seek(-min(_ENDS, os.fstat(file.fileno()).st_size), os.SEEK_END)
+            return zlib.crc32(file.read(_ENDS), checksum)
+    except OSError as error:
+        raise InputError(f"{shown(path)}: cannot be read any more ({error.strerror}): {REMEDY}") from error

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import Room, check_held, limit_in_force, may_hold, memory_limited
+from onlooker.base.text import shown
 from onlooker.base.threads import ahead, ordered_map
 from onlooker.base.types import Ids
 from onlooker.formats.format import Format, Scanned, Stretch, named
-from onlooker.formats.places import Place
+from onlooker.formats.places import REMEDY, Place, UnchangedFiles
 from onlooker.formats.text_lines import LogFile
-from onlooker.formats.unchanged import Held, UnchangedFiles, UnchangedParts
 from onlooker.logs.categories import Categories, Encoded, Growing
 from onlooker.logs.crossing import Crossing
 from onlooker.logs.layouts import Layout, SparseRows
@@ -257,3 +260,67 @@ def _placed(
         if first + stretch.n_rounds > start:
             yield number, first, stretch
         first += stretch.n_rounds
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a part held."""
+
+    n_rounds: int
+    checksum: int
+    """Of its offers and picks."""
+
+    @classmethod
+    def by(cls, log: BanditLog) -> Self:
+        """Compute the checksums of a part, as fast as memory can be read: negligible beside a pass of a fit.
+
+        Examples
+        --------
+        >>> log = BanditLog(np.eye(3), offsets=[0, 1, 3], chosen=[0, 1])
+        >>> Held.by(log) == Held.by(log[:]), Held.by(log) == Held.by(BanditLog(np.eye(3), [0, 1, 3], [0, 0]))
+        (True, False)
+        """
+        from onlooker.kernels.checksums import bits_checksum
+
+        checksum = 0
+        for array in log.features.arrays if isinstance(log.features, Layout) else (log.features,):
+            values = np.ascontiguousarray(array).reshape(-1)
+            checksum = checksum << 64 | int(bits_checksum(values.view(f"u{values.itemsize}")))
+        for positions in (log.n_arms, log.chosen_or_unknown):
+            checksum = checksum << 32 | zlib.crc32(np.ascontiguousarray(positions).data)
+        return cls(log.n_rounds, checksum)
+
+
+class UnchangedParts:
+    """What every part of a log held when it was first read: whoever reads one again must find the same."""
+
+    def __init__(self, name: Path | str) -> None:
+        self._name = name
+        self.known: dict[int, Held] = {}
+        """By the number of the part."""
+        self._count: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every part was read."""
+        return len(self.known) == self._count
+
+    def see(self, number: int, held: Held) -> None:
+        """Remember what a part holds, or compare it."""
+        if self.known.setdefault(number, held) != held or (self._count is not None and number >= self._count):
+            raise self._changed()
+
+    def see_rounds(self, number: int, n_rounds: int) -> None:
+        """Compare the rounds of a part, of which no more may be read."""
+        known = self.known.get(number)
+        if known is not None and known.n_rounds != n_rounds:
+            raise self._changed()
+
+    def see_end(self, count: int) -> None:
+        """Remember how many parts there are, or compare that."""
+        if self._count not in {None, count}:
+            raise self._changed()
+        self._count = count
+
+    def _changed(self) -> InputError:
+        return InputError(f"{shown(self._name)}: the content of the log changed while it was read: {REMEDY}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
@@ -13,6 +15,8 @@ from typing import Any, BinaryIO
 
 from onlooker.base.errors import InputError
 from onlooker.base.text import one_line
+from onlooker.formats.format import named
+from onlooker.formats.text_lines import LogFile
 
 CHUNK = 1 << 22
 """Bytes that are copied at a time."""
@@ -146,3 +150,47 @@ def write_arrow(reader: Any, file: BinaryIO, check: Callable[[int], None]) -> in
             writer.write_batch(batch)
             rows += len(batch)
     return rows
+
+
+_VW = re.compile(rb"(shared\b[^|]*|[\d.:eE+-]*[ \t]*|\d+ \S+ [01] )\|")
+"""The first line of a file of Vowpal Wabbit's, or of Yahoo's R6A."""
+
+
+_BEGINNINGS = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"PK\x03\x04": ".npz", b"{": ".jsonl"}
+
+
+def copy_of_stdin(spool: Spool) -> Path:
+    """A copy of the standard input, with a suffix that says what it is."""
+    stream: BinaryIO = sys.stdin.buffer
+    name = "the standard input"
+    try:
+        start = stream.read(CHUNK)
+        if not start:
+            raise InputError(f"{name}: is empty: it should hold a log")
+        with spool.file(name, "stdin") as (path, file):
+            while start:
+                spool.check_room(len(start))
+                file.write(start)
+                start = stream.read(CHUNK)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read ({one_line(error)}): name a file") from error
+    with LogFile(path) as copy, named(name, "read"):
+        known = path.with_name(f"stdin{suffix_of(copy.head())}")
+    path.rename(known)
+    spool.names[known] = spool.names.pop(path)
+    return known
+
+
+def suffix_of(start: bytes) -> str:
+    """Suffix of a file that begins like this.
+
+    Examples
+    --------
+    >>> suffix_of(b"round,chosen,price"), suffix_of(b"shared |user age=30"), suffix_of(b'{"round": 1}')
+    ('.csv', '.txt', '.jsonl')
+    """
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    known = next((suffix for magic, suffix in _BEGINNINGS.items() if text.startswith(magic)), None)
+    if known is not None:
+        return known
+    return ".txt" if _VW.match(text.partition(b"\n")[0]) else ".csv"

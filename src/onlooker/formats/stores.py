@@ -12,7 +12,6 @@ from urllib.parse import quote, unquote, urlsplit
 from onlooker.base.errors import InputError
 from onlooker.base.text import by_number, one_line, redacted, without_secrets
 from onlooker.formats.spool import CHUNK, Spool
-from onlooker.formats.unchanged import is_hidden
 
 STORES = ("s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
 """Schemes of the addresses that `pyarrow.fs` opens."""
@@ -125,3 +124,14 @@ def hidden(text: str, address: str) -> str:
     for secret in sorted({*secrets, *map(unquote, secrets)} - {""}, key=len, reverse=True):
         text = text.replace(secret, "***")
     return text
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a file below a folder is none of its log: it, or a folder above it, begins with a dot or underscore.
+
+    Examples
+    --------
+    >>> is_hidden("_SUCCESS"), is_hidden("year=2024/.part-0.crc"), is_hidden("year=2024/part-0.parquet")
+    (True, True, False)
+    """
+    return any(part.startswith((".", "_")) for part in name.split("/"))

@@ -9,9 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.logs.layouts import columns as columns_of
+
+if TYPE_CHECKING:
+    from onlooker.logs.log import BanditLog
 
 Categories = Mapping[str, tuple[str, ...]]
 """All levels of every category by its column, the reference first."""
@@ -274,3 +280,26 @@ class Growing:
 
 def _some(levels: Sequence[str]) -> str:
     return ", ".join(map(repr, levels[:5])) or "none"
+
+
+def aligned(log: BanditLog, like: Encoded) -> BanditLog:
+    """The same log with the features that `like` has, in its order; categories are those of `like`.
+
+    Examples
+    --------
+    >>> from onlooker import BanditLog
+    >>> log = BanditLog(np.array([[1.0, 2.0]]), [0, 1], [0], feature_names=["a", "b"])
+    >>> aligned(log, BanditLog(np.array([[0.0]]), [0, 1], [0], feature_names=["b"])).features
+    array([[2.]])
+    """
+    wanted = Encoding.of(like).feature_names
+    if log.feature_names is None:
+        raise InputError("names no features, so they cannot be put in order: leave `like` out")
+    absent = [name for name in wanted if name not in log.feature_names]
+    if absent:
+        raise InputError(f"has no feature {absent[0]!r}, which `like` has: encode it as that was encoded")
+    where = {name: j for j, name in enumerate(log.feature_names)}
+    features = log.features
+    if wanted != log.feature_names:
+        features = columns_of(features, np.array([where[name] for name in wanted], dtype=np.int64))
+    return log.with_features(features, wanted, like.categories)

@@ -323,6 +323,11 @@ class BanditLog(Constructors):
         return self.possible is not None or self.offer_probability is not None
 
     @property
+    def dated(self) -> bool:
+        """Whether the times of its rounds are dates."""
+        return self.times is not None and len(self.times) > 0 and self.times.dtype.kind == "M"
+
+    @property
     def n_rounds(self) -> int:
         """Number of rounds, N."""
         return len(self._chosen)

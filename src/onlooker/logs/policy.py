@@ -100,7 +100,7 @@ class Scoring(ABC):
         >>> policy.scores(offers), policy.choose(offers), policy.probabilities(offers).round(2)
         (array([-1.5, -0.5, -3. ]), array([1, 0]), array([0.27, 0.73, 1.  ]))
         """
-        if is_table(log):
+        if not isinstance(log, BanditLog) and is_table(log):
             return self._of_offers(self._offers(log))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._of_log(as_log(log, "a policy"))
@@ -169,14 +169,14 @@ class Scoring(ABC):
 
     def choose(self, log: BanditLog | Any) -> Index:
         """Position of the chosen arm in every round, shape (N,); of a table of offers too, see `scores`."""
-        if is_table(log):
+        if not isinstance(log, BanditLog) and is_table(log):
             offers = self._offers(log)
             return offers.chosen(self._of_offers(offers))
         return ragged.argmax(self.scores(log), log.offsets)
 
     def probabilities(self, log: BanditLog | Any) -> Vector:
         """Softmax of the scores within every round, one per row of `log.features` or of a table; see `scores`."""
-        if is_table(log):
+        if not isinstance(log, BanditLog) and is_table(log):
             offers = self._offers(log)
             return offers.probabilities(self._of_offers(offers))
         return ragged.softmax(self.scores(log), log.offsets)

@@ -1,6 +1,6 @@
 """Observers: from a log to a policy."""
 
-from onlooker.observers.base import Coefficient, Observer, Summary
+from onlooker.observers.base import Observer
 from onlooker.observers.dynamic_imitation import DynamicImitation
 from onlooker.observers.earlier.bayesian_icb import BayesianICB
 from onlooker.observers.earlier.block_imitation import BlockImitation
@@ -9,6 +9,7 @@ from onlooker.observers.earlier.ibcb import IBCB
 from onlooker.observers.earlier.nonparametric_icb import NonparametricICB
 from onlooker.observers.earlier.ranked_blocks import RankedBlocks
 from onlooker.observers.suffix_imitation import SuffixImitation
+from onlooker.observers.summaries import Coefficient, Summary
 from onlooker.observers.tracking_observer import TrackingObserver
 from onlooker.observers.tracking_summary import TrackingSummary
 

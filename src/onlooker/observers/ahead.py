@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Vector
+from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
 
@@ -160,3 +163,18 @@ def _members(log: BanditLog, base: Vector) -> Vector:
         for random in RANDOM
     ]
     return np.array(found)
+
+
+def ahead_in_basis(observer: Any, log: BanditLog, times: Any = None) -> Vector:
+    """Each round predicted from those before, by which the basis is chosen too: again as the log grows by half."""
+    parameters, log = observer.get_params(deep=False), log.written_out()
+    linear, basis = type(observer)(**{**parameters, "score": LINEAR}), None
+    found = np.empty(int(log.offsets[-1]))
+    for start, stop in stages(log.n_rounds):
+        if start:
+            basis = basis_of(log[:start], parameters["score"])
+        part = log[:stop] if basis is None else basis.basis(log[:stop])
+        options = {} if times is None else {"times": np.asarray(times)[:stop]}
+        rows = slice(int(log.offsets[start]), int(log.offsets[stop]))
+        found[rows] = linear.predicted_ahead(part, **options)[rows]
+    return found

@@ -1,41 +1,32 @@
-"""What all observers share: parameters in scikit-learn's form, predictions from the policy they found, summaries."""
+"""What all observers share: scikit-learn's parameters, predictions from the policy, rounds that are recognised."""
 
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from onlooker.base.checks import as_level, counted
-from onlooker.base.errors import (
-    FittedRoundsWarning,
-    InputError,
-    NotFittedError,
-    OnlookerWarning,
-    PicksDrawnWarning,
-    warn,
-)
-from onlooker.base.notebook import InHtml, Pictured, as_frame
-from onlooker.base.numerics import normal_reach
-from onlooker.base.text import text_table
-from onlooker.base.types import Index, Matrix, Vector
+from onlooker.base.checks import counted
+from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, warn
+from onlooker.base.notebook import InHtml, Pictured
+from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.score_models import LINEAR, Band, Basis
 from onlooker.imitation.scores.choice import basis_of
-from onlooker.logs.crossing import Crossing
-from onlooker.logs.layouts import columns
+from onlooker.logs.drawn import with_picks
+from onlooker.logs.gaps import lost_before, with_stand_ins
+from onlooker.logs.layouts import Layout, columns
 from onlooker.logs.log import BanditLog, as_log, feature_labels
 from onlooker.logs.partial import Marks
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, Named, Policy, Scoring, as_linear
-from onlooker.observers.ahead import Predict, calibrated, growing_fits, stages
-from onlooker.observers.fitted_rounds import FittedRounds
+from onlooker.observers.ahead import Predict, ahead_in_basis, calibrated, growing_fits
+from onlooker.observers.summaries import WeightSummary, coefficients
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -105,7 +96,11 @@ class Observer(Pictured, InHtml):
         """
         self._fitted()
         if self._place_of(as_log(log, "predict_proba")) is not None:
-            warn(_NOT_NEXT, FittedRoundsWarning)
+            text = (
+                "these rounds were fitted, and predict_proba says how the learner would pick now, after all of them. "
+                "For how it picked in each of them use propensities(log)"
+            )
+            warn(text, FittedRoundsWarning)
         return self._next_probabilities(log)
 
     def propensities(self, log: BanditLog, ahead: bool = True) -> Vector:  # noqa: FBT001, FBT002  the contract's form
@@ -161,8 +156,6 @@ class Observer(Pictured, InHtml):
         self._lost = None
         if gaps is None:
             return log
-        from onlooker.logs.gaps import lost_before, with_stand_ins
-
         self._lost = lost_before(as_log(log, "gaps"), gaps)
         return with_stand_ins(as_log(log), self._lost)[0]
 
@@ -175,8 +168,6 @@ class Observer(Pictured, InHtml):
         """The log with the stand-ins that it was fitted with, and which of its rows are its own; else None."""
         if self._lost is None or log.n_rounds < len(self._lost):
             return None
-        from onlooker.logs.gaps import with_stand_ins
-
         more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
         filled, seen = with_stand_ins(log, np.concatenate([self._lost, more]))
         return (filled, np.repeat(seen, filled.n_arms)) if self._place_of(filled) == 0 else None
@@ -185,36 +176,12 @@ class Observer(Pictured, InHtml):
         self, log: BanditLog, fit: Callable[[Self, BanditLog], Self], kind: Callable[[Self], object]
     ) -> Self:
         """Fit to picks that are drawn where only a set is known, and combine what agrees in kind by Rubin's rules."""
-        from onlooker.logs.drawn import with_picks
-        from onlooker.observers.completion import completed_picks, most_common, rubin
+        from onlooker.observers.completion import fit_drawn
 
-        parameters, lost = self.get_params(deep=False), self._lost
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OnlookerWarning)
-            fits = [(fit(type(self)(**parameters), with_picks(log, picks)), picks) for picks in completed_picks(log)]
-        alike = [one for one, _ in most_common(fits, key=lambda pair: kind(pair[0]))]
-        spreads = [getattr(one, "covariance_") for one in alike]  # noqa: B009  only observers with intervals have it
-        theta, covariance = rubin([one.theta_ for one in alike], spreads)
-        self.__dict__.update(alike[0].__dict__)
-        self._drawn = tuple(fits)
-        self._lost, self._combined = lost, (theta, covariance)
-        if "covariance_" in self.__dict__:
-            self.__dict__["covariance_"] = covariance
-        first = as_linear(alike[0].policy_, "theta_")
-        self.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
+        lost = self._lost
+        found = fit_drawn(self, log, fit, kind)
+        self._lost = lost
         self._remember(log)
-        text = (
-            f"in {log.n_sets:,} of {log.n_rounds:,} rounds only a set of arms is known that holds the pick: picks are "
-            f"drawn from the sets {len(fits)} times, and what the sets leave open widens intervals. No action is needed"
-        )
-        found = [PicksDrawnWarning(text)]
-        if len(alike) < len(fits):
-            found.append(
-                PicksDrawnWarning(
-                    f"the draws disagree on how the learner explores: {len(alike)} of {len(fits)} agree with this. "
-                    "Get smaller sets, or some picks"
-                )
-            )
         before = [text for text in self.warnings_ if lost is None or "a single arm was offered" not in text]
         self._warn(found, stacklevel=3)
         self.warnings_ = (*before, *self.warnings_)
@@ -248,24 +215,11 @@ class Observer(Pictured, InHtml):
             return inner.propensities(there, ahead, **options)
         if filled is None or self._lost is None:
             return self._ahead_in_basis(log, **options)
-        from onlooker.logs.gaps import with_stand_ins
-
         more = np.zeros(log.n_rounds - len(self._lost), dtype=np.int64)
         return self._ahead_in_basis(with_stand_ins(log, np.concatenate([self._lost, more]))[0])[filled[1]]
 
     def _ahead_in_basis(self, log: BanditLog, times: Any = None) -> Vector:
-        """Each round predicted from those before, by which the basis is chosen too: again as the log grows by half."""
-        parameters, log = self.get_params(deep=False), log.written_out()
-        linear, basis = type(self)(**{**parameters, "score": LINEAR}), None
-        found = np.empty(int(log.offsets[-1]))
-        for start, stop in stages(log.n_rounds):
-            if start:
-                basis = basis_of(log[:start], parameters["score"])
-            part = log[:stop] if basis is None else basis.basis(log[:stop])
-            options = {} if times is None else {"times": np.asarray(times)[:stop]}
-            rows = slice(int(log.offsets[start]), int(log.offsets[stop]))
-            found[rows] = linear.predicted_ahead(part, **options)[rows]
-        return found
+        return ahead_in_basis(self, log, times)
 
     def _check_picks_seen(self, log: BanditLog | Parts | None = None) -> None:
         """Refuse to go on where picks are known only to sets, here or in the rounds before."""
@@ -286,8 +240,6 @@ class Observer(Pictured, InHtml):
         """The same of the log that was fitted, each draw with its picks; None for other logs."""
         if self._drawn is None or log.n_rounds != len(self._drawn[0][1]) or self._place_of(log) != 0:
             return None
-        from onlooker.logs.drawn import with_picks
-
         return np.asarray(np.mean([predict(one, with_picks(log, picks)) for one, picks in self._drawn], axis=0))
 
     def _in_order(self, log: BanditLog) -> BanditLog:
@@ -407,225 +359,85 @@ class Observer(Pictured, InHtml):
         return f"{self!r}, fitted: {counted(len(theta), 'weight')}, the largest {shown}"
 
 
-_NOT_NEXT = (
-    "these rounds were fitted, and predict_proba says how the learner would pick now, after all of them. For how it "
-    "picked in each of them use propensities(log)"
-)
-
-NO_INTERVALS = "none"
-"""In the place of a covariance: the loss has no intervals of the usual kind."""
+CHANCE = 1e-3
+"""Rounds are recognised if other rounds would look like them with less than this chance."""
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""A product with it is one-to-one and spreads bits."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Coefficient:
-    """What the learner gives for one unit of a feature."""
-
-    name: str
-    """The feature's name."""
-    estimate: float
-    """Weight in theta."""
-    standard_error: float
-    """NaN where the weight is not identified."""
-    low: float
-    """Lower end of the interval."""
-    high: float
-    """Upper end of the interval."""
-    z: float
-    """Estimate divided by its standard error; NaN where that is 0 or not known."""
-
-
-def coefficients(names: Sequence[str], estimates: Vector, errors: Vector, level: float) -> tuple[Coefficient, ...]:
-    """Estimates with the intervals that their standard errors give them.
+@dataclass(frozen=True, eq=False)
+class FittedRounds:
+    """A number for every round, from its pick and how many arms were offered: one pass over the picks, not the offers.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> (price,) = coefficients(["price"], np.array([1.0]), np.array([0.5]), level=0.95)
-    >>> round(price.low, 2), round(price.high, 2), price.z
-    (0.02, 1.98, 2.0)
-    """
-    reach = normal_reach(as_level(level))
-    return tuple(
-        Coefficient(
-            name=name,
-            estimate=value,
-            standard_error=error,
-            low=value - reach * error,
-            high=value + reach * error,
-            z=value / error if error else math.nan,
-        )
-        for name, value, error in zip(names, estimates.tolist(), errors.tolist(), strict=True)
-    )
-
-
-def coefficients_table(found: Sequence[Coefficient], form: str, estimate: str, interval: str) -> list[str]:
-    """Lines of text, one a coefficient below the headings; `form` is how numbers are written."""
-    rows = [["feature", estimate, "std. error", "z", interval]]
-    for c in found:
-        interval = f"[{c.low:{form}}, {c.high:{form}}]"
-        rows.append([c.name, f"{c.estimate:{form}}", f"{c.standard_error:{form}}", f"{c.z:.2f}", interval])
-    return text_table(rows, "< >12 >12 >8   <")
-
-
-class OfCoefficients(Pictured, InHtml):
-    """What has weights with intervals."""
-
-    coefficients: tuple[Coefficient, ...]
-
-    def to_frame(self) -> Any:
-        """A table with a row for every weight: of pandas where that is installed, else of pyarrow."""
-        fields = {"feature": "name"} | {n: n for n in ("estimate", "standard_error", "low", "high", "z")}
-        return as_frame({head: [getattr(one, of) for one in self.coefficients] for head, of in fields.items()})
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class WeightSummary(OfCoefficients):
-    """The weights that an observer found; printing it shows the table."""
-
-    observer: str
-    """Which, in words."""
-    coefficients: tuple[Coefficient, ...]
-    """In the order of the features."""
-    level: float
-    """Coverage that the intervals aim for, where there are any."""
-    warnings: tuple[str, ...]
-    """What to know before reading on."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-    def __repr__(self) -> str:
-        known = any(math.isfinite(one.standard_error) for one in self.coefficients)
-        table = coefficients_table(self.coefficients, ".6g", "estimate", f"{100 * self.level:g}% interval")
-        if not known:
-            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
-            table = text_table(rows, "< >12")
-        return "\n".join([self.observer, *table, *(f"warning: {text}" for text in self.warnings)])
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Summary(OfCoefficients):
-    """A fit in figures; printing it shows the table.
-
-    Estimates are changes in log-odds for one unit of a feature; see `SuffixImitation` for what the intervals cover.
+    >>> log = BanditLog.from_dense(np.random.default_rng(0).normal(size=(200, 3, 2)), np.zeros(200, dtype=int))
+    >>> fitted = FittedRounds.of(log[:150])
+    >>> fitted.place(log), fitted.place(log[100:]), fitted.place(log[150:])
+    (0, 100, None)
     """
 
-    coefficients: tuple[Coefficient, ...]
-    """In the order of the features."""
-    level: float
-    """Coverage that the intervals aim for."""
-    covariance: str
-    """How the standard errors were made; `"none"` with the 0-1 loss, which has none."""
-    n_rounds: int
-    """Rounds with a choice that were imitated."""
-    burn_in: int
-    """Rounds discarded before them."""
-    log_likelihood: float
-    """Of the picks under theta; this and the next three are NaN with the 0-1 loss, which finds a direction only."""
-    null_log_likelihood: float
-    """Of the picks under uniform choice."""
-    likelihood_ratio: float
-    """Twice the difference of the two."""
-    p_value: float
-    """Chance of such a ratio if nothing were preferred."""
-    agreement: float
-    """Fraction of the imitated rounds where theta's best arm was picked."""
-    shrinkage: float
-    """By about how much regularisation shrinks the weights; NaN with the 0-1 loss."""
-    warnings: tuple[str, ...]
-    """What to know before reading on."""
-    crossing: Crossing | None = None
-    """Which arm each weight belongs to, where every arm has its own."""
+    prints: NDArray[np.uint64]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        found = asdict(self)
-        crossing = found.pop("crossing")
-        if crossing is not None and crossing["arms"] is not None:
-            found["arms"] = [str(arm) for arm in crossing["arms"]]
-            found["context_features"] = list(crossing["context"])
-        return found
+    @classmethod
+    def of(cls, log: BanditLog) -> FittedRounds:
+        """Take the rounds of a log."""
+        if log.possible is not None:
+            return cls(_of_sets(log, log.possible))
+        values = _row_sums(log.features[log.chosen_rows])
+        numbers = (np.ascontiguousarray(values) + 0.0).view(np.uint64)
+        return cls(numbers * _ODD + (log.chosen + 1).astype(np.uint64) * np.uint64(3) + log.n_arms.astype(np.uint64))
 
-    def __repr__(self) -> str:
-        percent = f"{100 * self.level:g}%"
-        rounds = f"{self.n_rounds} rounds imitated after a burn-in of {self.burn_in}"
-        agreement = f"agreement with them {self.agreement:.3f}"
-        if self.crossing is not None and self.crossing.arms is not None and not math.isnan(self.log_likelihood):
-            return "\n".join([f"{rounds}; {agreement}", *self._by_arm(), *(f"warning: {w}" for w in self.warnings)])
-        if self.covariance == NO_INTERVALS and not math.isnan(self.log_likelihood):
-            most = sorted(self.coefficients, key=lambda one: -abs(one.estimate))[:MOST_SHOWN]
-            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in most)]
-            lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
-            left = len(self.coefficients) - len(most)
-            lines += [f"and {left} smaller weights"] if left > 0 else []
-            return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
-        if self.covariance == NO_INTERVALS:
-            rows = [["feature", "estimate"], *([c.name, f"{c.estimate:.6g}"] for c in self.coefficients)]
-            lines = [f"{rounds}; {agreement}", *text_table(rows, "< >12")]
-            lines.append(
-                "the 0-1 loss identifies the direction of theta only and has no intervals of the usual kind: its "
-                "minimiser converges at the cube root of the rounds and is not normal; the softmax loss has intervals"
-            )
-            return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
-        likelihood = f"log-likelihood {self.log_likelihood:.4f} (uniform {self.null_log_likelihood:.4f})"
-        heading = f"{percent} interval ({self.covariance})"
-        table = coefficients_table(self.coefficients, ".6g", "estimate", heading)
-        lines = [f"{rounds}; {agreement}; {likelihood}", *table]
-        if self._shrinks:
-            lines.append(about_shrinkage(self.shrinkage))
-        return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+    def then(self, later: FittedRounds) -> FittedRounds:
+        """Both, one after the other."""
+        return FittedRounds(np.concatenate([self.prints, later.prints]))
 
-    @property
-    def _shrinks(self) -> bool:
-        """Whether intervals are there, and noticeably those of shrunken weights."""
-        return self.shrinkage > 0.05 and any(math.isfinite(one.standard_error) for one in self.coefficients)
+    def place(self, log: BanditLog) -> int | None:
+        """Where the log's rounds begin among these, as far as both go; None if they were not fitted, or may not be.
 
-    def _by_arm(self) -> list[str]:
-        """Weights with their standard errors, an arm a row."""
-        assert self.crossing is not None
-        assert self.crossing.arms is not None
-        own, names = len(self.crossing.own), self.crossing.context or ("weight",)
-        found, arms = self.coefficients[own:], [str(arm) for arm in self.crossing.arms]
-        lines = text_table([["feature", "estimate"], *([c.name, _cell(c)] for c in self.coefficients[:own])], "< >18")
-        lines = lines if own else []
-        for first in range(0, len(names), COLUMNS_SHOWN):
-            places = range(first, min(first + COLUMNS_SHOWN, len(names)))
-            rows = [["arm", *(names[j] for j in places)]]
-            rows += [
-                [arm, *(_cell(found[k * len(names) + j]) for j in places)] for k, arm in enumerate(arms[:MOST_SHOWN])
-            ]
-            lines += text_table(rows, " ".join(["<", *[">18"] * len(places)]))
-        if len(arms) > MOST_SHOWN:
-            lines.append(f"and {len(arms) - MOST_SHOWN} more arms")
-        errors = "" if self.covariance == NO_INTERVALS else f" with standard errors ({self.covariance})"
-        lines.append(f"weights{errors} are differences to the mean over the arms that are offered together")
-        if self._shrinks:
-            lines.append(about_shrinkage(self.shrinkage))
-        return lines
+        Where many rounds are alike, as with few items and no other features, a short log is not recognised.
+        """
+        given, known = FittedRounds.of(log).prints, self.prints
+        if not len(given) or not len(known):
+            return None
+        places = np.flatnonzero(known == given[0])
+        for step in range(1, min(len(given), len(known))):
+            if len(places) <= 1:
+                break
+            inside = places + step < len(known)
+            places = places[~inside | (known[np.where(inside, places + step, 0)] == given[step])]
+        for place in places.tolist():
+            both = min(len(given), len(known) - place)
+            if np.array_equal(known[place : place + both], given[:both]) and self._chance(given[:both]) < CHANCE:
+                return int(place)
+        return None
+
+    def _chance(self, given: NDArray[Any]) -> float:
+        """That other rounds would look like these, from how often rounds that were fitted look alike."""
+        found, counts = np.unique(self.prints, return_counts=True)
+        n = len(self.prints)
+        repeated = 1.0 - (len(found) - 1) / n
+        often = counts[np.searchsorted(found, given)]
+        each = np.where(often > 1, often, min(repeated, 1.0)) / n
+        return float(np.exp(min(0.0, np.log(n) + np.log(each).sum())))
 
 
-MOST_SHOWN = 40
-"""Arms, or weights without intervals, that a printed summary shows."""
-
-COLUMNS_SHOWN = 6
-"""Features of the context side by side."""
-
-
-def _cell(found: Coefficient) -> str:
-    error = "" if math.isnan(found.standard_error) else f" ({found.standard_error:.3g})"
-    return f"{found.estimate:.4g}{error}"
+def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:
+    """The same of rounds of which only a set is known that holds the pick."""
+    rows, starts = _row_sums(log.features), log.offsets[:-1]
+    values = np.add.reduceat(np.where(possible, rows, 0.0), starts) + 0.0
+    places = (np.arange(len(rows)) - np.repeat(starts, log.n_arms) + 1).astype(np.uint64) * _ODD
+    sets = np.add.reduceat(np.where(possible, places ^ (places >> np.uint64(29)), np.uint64(0)), starts)
+    return np.asarray(values.view(np.uint64) * _ODD + sets * np.uint64(3) + log.n_arms.astype(np.uint64))
 
 
-def about_shrinkage(shrinkage: float) -> str:
-    """What to know where regularisation shrinks the weights noticeably.
-
-    Examples
-    --------
-    >>> about_shrinkage(0.3)[:52]
-    'regularisation shrinks the weights by about 30%, and'
-    """
-    return (
-        f"regularisation shrinks the weights by about {shrinkage:.0%}, and the intervals are for the shrunken weights. "
-        "Compare directions only, or turn it off (l2=0, on the command line --l2 0)"
-    )
+def _row_sums(rows: Features | Layout) -> Vector:
+    """Weighted sum of every row, the same to the last bit wherever the row stands."""
+    weights = np.random.default_rng(0).random((rows.shape[1],))
+    if isinstance(rows, Layout):
+        return rows @ weights
+    found = np.empty(len(rows))
+    step = max(1, (1 << 18) // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        found[start : start + step] = (rows[start : start + step] * weights).sum(axis=1)
+    return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from onlooker.base.errors import InputError
+from onlooker.base.errors import InputError, OnlookerWarning, PicksDrawnWarning
 from onlooker.base.numerics import student_factor
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.drawn import draw_picks, with_picks
@@ -114,17 +114,47 @@ def fit_draws(observer: Any, logs: Sequence[BanditLog]) -> Any:
     if not logs:
         raise InputError("there are no logs to fit: pass what draw_missing gives")
     fits: list[Any] = [type(observer)(**observer.get_params(deep=False)).fit(log) for log in logs]
-    theta, covariance = rubin([one.theta_ for one in fits], [one.covariance_ for one in fits])
-    observer.__dict__.update(fits[0].__dict__)
-    found: Any = observer
-    first = as_linear(fits[0].policy_, "theta_")
-    found.policy_ = type(first)(theta, first.feature_names, first.categories, first.crossing)
-    found._combined = theta, covariance  # noqa: SLF001  what observers keep of combined fits
-    if "covariance_" in fits[0].__dict__:
-        found.covariance_ = covariance
-    if "_weights" in fits[0].__dict__:
-        found._weights = theta  # noqa: SLF001  what a summary shows
+    _combine(observer, fits)
     return observer
+
+
+def fit_drawn(
+    observer: Any, log: BanditLog, fit: Callable[[Any, BanditLog], Any], kind: Callable[[Any], object]
+) -> list[PicksDrawnWarning]:
+    """Fit to logs of drawn picks, combine those of the most common kind, and say what is to be known of it."""
+    parameters = observer.get_params(deep=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnlookerWarning)
+        fits = [(fit(type(observer)(**parameters), with_picks(log, picks)), picks) for picks in completed_picks(log)]
+    alike = [one for one, _ in most_common(fits, key=lambda pair: kind(pair[0]))]
+    _combine(observer, alike)
+    observer._drawn = tuple(fits)  # noqa: SLF001  what observers keep of drawn picks
+    text = (
+        f"in {log.n_sets:,} of {log.n_rounds:,} rounds only a set of arms is known that holds the pick: picks are "
+        f"drawn from the sets {len(fits)} times, and what the sets leave open widens intervals. No action is needed"
+    )
+    found = [PicksDrawnWarning(text)]
+    if len(alike) < len(fits):
+        found.append(
+            PicksDrawnWarning(
+                f"the draws disagree on how the learner explores: {len(alike)} of {len(fits)} agree with this. "
+                "Get smaller sets, or some picks"
+            )
+        )
+    return found
+
+
+def _combine(observer: Any, fits: Sequence[Any]) -> None:
+    """Have an observer be the first of several fits, with weights and covariance of them all."""
+    theta, covariance = rubin([one.theta_ for one in fits], [one.covariance_ for one in fits])
+    first = as_linear(fits[0].policy_, "theta_")
+    found = {
+        "policy_": type(first)(theta, first.feature_names, first.categories, first.crossing),
+        "_combined": (theta, covariance),
+    }
+    # What a summary shows, where observers keep it.
+    kept = {name: value for name, value in (("covariance_", covariance), ("_weights", theta)) if name in vars(fits[0])}
+    observer.__dict__.update(vars(fits[0]) | found | kept)
 
 
 def most_common(values: list[One], key: Callable[[One], object]) -> list[One]:

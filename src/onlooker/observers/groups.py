@@ -22,10 +22,10 @@ from onlooker.base.types import Progress
 from onlooker.imitation.score_models import Linear, as_score
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.policy import LinearPolicy, Policy
-from onlooker.observers.base import Coefficient, coefficients
 from onlooker.observers.pooling import Pooled, pool
 from onlooker.observers.suffix import as_burn_in, suffix_objective
 from onlooker.observers.suffix_imitation import SuffixImitation
+from onlooker.observers.summaries import Coefficient, coefficients
 
 Found = TypeVar("Found")
 

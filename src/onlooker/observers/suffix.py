@@ -1,19 +1,34 @@
-"""The rounds after a burn-in: where they start, with their weights, and their objective."""
+"""The rounds after a burn-in: where they start, with their weights, their objective, and the estimate from it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.base.checks import as_whole
 from onlooker.base.defaults import L2
 from onlooker.base.errors import InputError
-from onlooker.base.types import Vector
+from onlooker.base.numerics import inverse, inverse_of
+from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
-from onlooker.imitation.objective import Objective
+from onlooker.imitation.leverage import with_leverage
+from onlooker.imitation.newton import Fit, minimise, minimise_and_look
+from onlooker.imitation.objective import (
+    CurvedPoint,
+    Objective,
+    Point,
+    model_covariance,
+    sandwich_covariance,
+    window_width,
+)
 from onlooker.imitation.out_of_core import PartedObjective
+from onlooker.imitation.score_models import Band, Basis
+from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights
 from onlooker.logs.factored import FactoredRows
+from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts
 from onlooker.logs.parts_summary import summarise_parts
@@ -115,3 +130,53 @@ def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
         f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
         "or an object with start(log)"
     )
+
+
+WITHOUT_INTERVALS = 1e-5
+"""Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
+
+
+def estimate(
+    objective: Objective, basis: Basis, lags: int | None, *, model: bool
+) -> tuple[Fit, Point, Matrix | None, Band | None]:
+    """The minimum, the curvature there, the covariance that follows, None for too many weights; bands of curves."""
+    if basis.smooth is not None:
+        return smooth_estimate(objective, basis, None if model else window_width(objective, lags))
+    if objective.many and not _has_covariance(objective):
+        fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
+        fit = replace(fit, at=objective.judged(fit.theta))
+        return fit, fit.at, None, None
+    if model:
+        fit, curved = minimise_and_look(objective, objective.evaluate)
+        return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit)), None
+    width = window_width(objective, lags)
+    fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
+    metric = _metric(objective, scattered, fit)
+    covariance = sandwich_covariance(objective, scattered, width, metric)
+    return fit, scattered, with_leverage(objective, scattered, covariance, metric), None
+
+
+def _has_covariance(objective: Objective) -> bool:
+    """Whether there are intervals: of dense rows always."""
+    dense = isinstance(objective, SoftmaxObjective) and not isinstance(objective.log.features, Layout)
+    return dense or (objective.n_features <= MOST_WEIGHTS and enough(objective))
+
+
+def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:
+    """Inverse of the Hessian where that is known, or has to leave out what is redundant by design; else None."""
+    if objective.many:
+        return fit.metric
+    return inverse_of(objective.filled(at.hessian)) if objective.n_redundant else None
+
+
+def enough(objective: Objective) -> bool:
+    """Whether there are more rounds than weights that they could identify."""
+    return objective.n_rounds > objective.n_features - objective.n_redundant
+
+
+def shrinkage(objective: Objective, at: CurvedPoint, fit: Fit, smooth: NDArray[np.bool_] | None) -> float:
+    """By how much regularisation shrinks the weights, to first order; those of curves are shrunken on purpose."""
+    theta = at.theta if smooth is None else np.where(smooth, 0.0, at.theta)
+    squared = float(theta @ theta)
+    metric = fit.metric if objective.many and fit.metric is not None else inverse(at.hessian)
+    return float(objective.l2 * theta @ metric @ theta) / squared if squared else 0.0

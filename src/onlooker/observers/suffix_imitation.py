@@ -3,59 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_level, as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.numerics import inverse, inverse_of, normal_reach
+from onlooker.base.numerics import normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, LengthRule
 from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
-from onlooker.imitation.leverage import with_leverage
 from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.newton import Fit, minimise, minimise_and_look
-from onlooker.imitation.objective import (
-    CurvedPoint,
-    Objective,
-    Point,
-    model_covariance,
-    sandwich_covariance,
-    window_width,
-)
-from onlooker.imitation.score_models import (
-    LINEAR,
-    Band,
-    Basis,
-    FreeScore,
-    Linear,
-    LinearBasis,
-    ScoreModel,
-    as_score,
-)
+from onlooker.imitation.objective import CurvedPoint, Objective
+from onlooker.imitation.score_models import LINEAR, Band, Basis, FreeScore, Linear, LinearBasis, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
 from onlooker.imitation.scores.products import ProductsPolicy
-from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, as_weights, not_whole
 from onlooker.imitation.zero_one import fewest_misses
 from onlooker.logs import ragged
 from onlooker.logs.effects import Effect, as_curve, grid
-from onlooker.logs.layouts import MOST_WEIGHTS, Layout
+from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, as_log, check_room, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, feature_place
-from onlooker.observers.base import NO_INTERVALS, Observer, Summary, coefficients
-from onlooker.observers.suffix import as_burn_in, suffix_objective, suffix_start
-
-WITHOUT_INTERVALS = 1e-5
-"""Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
-
+from onlooker.observers.base import Observer
+from onlooker.observers.suffix import as_burn_in, enough, estimate, shrinkage, suffix_objective, suffix_start
+from onlooker.observers.summaries import NO_INTERVALS, Summary, coefficients
 
 RANGED = 20_000
 """Rows, evenly spread over the log, that say over which range an effect is drawn: all of a long log
@@ -224,14 +201,14 @@ class SuffixImitation(Observer):
         objective, start, basis = self._prepared(score, log, sample_weight, scaled=scaled)
         if self.loss == "zero_one" and not isinstance(objective, SoftmaxObjective):
             raise InputError("loss 'zero_one' needs the log in memory: read it, or use loss='softmax'")
-        fit, at, covariance, band = self._estimate(objective, basis, model=self.covariance == "model" or not whole)
+        fit, at, covariance, band = estimate(objective, basis, self.lags, model=self.covariance == "model" or not whole)
         if isinstance(at, CurvedPoint) and covariance is not None:
             found = check_fit(objective, fit, at.hessian, basis.smooth)
-            identified = found.identified & (_enough(objective) or basis.smooth is not None)
+            identified = found.identified & (enough(objective) or basis.smooth is not None)
             for spread in (covariance, *(() if band is None else band[1:])):
                 spread[~identified, :] = np.nan
                 spread[:, ~identified] = np.nan
-            self.shrinkage_ = _shrinkage(objective, at, fit, basis.smooth)
+            self.shrinkage_ = shrinkage(objective, at, fit, basis.smooth)
         else:
             found = check_large_fit(objective, fit, objective.variances(at.theta))
             self.shrinkage_ = np.nan
@@ -456,48 +433,3 @@ class SuffixImitation(Observer):
                 "whole ones; round the weights, or use covariance='model'"
             )
         return broken is None
-
-    @staticmethod
-    def _has_covariance(objective: Objective) -> bool:
-        """Whether there are intervals: of dense rows always."""
-        dense = isinstance(objective, SoftmaxObjective) and not isinstance(objective.log.features, Layout)
-        return dense or (objective.n_features <= MOST_WEIGHTS and _enough(objective))
-
-    def _estimate(
-        self, objective: Objective, basis: Basis, *, model: bool
-    ) -> tuple[Fit, Point, Matrix | None, Band | None]:
-        """The minimum, the curvature there, the covariance that follows, None for too many weights; bands of curves."""
-        if basis.smooth is not None:
-            return smooth_estimate(objective, basis, None if model else window_width(objective, self.lags))
-        if objective.many and not self._has_covariance(objective):
-            fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
-            fit = replace(fit, at=objective.judged(fit.theta))
-            return fit, fit.at, None, None
-        if model:
-            fit, curved = minimise_and_look(objective, objective.evaluate)
-            return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit)), None
-        width = window_width(objective, self.lags)
-        fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
-        metric = _metric(objective, scattered, fit)
-        covariance = sandwich_covariance(objective, scattered, width, metric)
-        return fit, scattered, with_leverage(objective, scattered, covariance, metric), None
-
-
-def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:
-    """Inverse of the Hessian where that is known, or has to leave out what is redundant by design; else None."""
-    if objective.many:
-        return fit.metric
-    return inverse_of(objective.filled(at.hessian)) if objective.n_redundant else None
-
-
-def _enough(objective: Objective) -> bool:
-    """Whether there are more rounds than weights that they could identify."""
-    return objective.n_rounds > objective.n_features - objective.n_redundant
-
-
-def _shrinkage(objective: Objective, at: CurvedPoint, fit: Fit, smooth: NDArray[np.bool_] | None) -> float:
-    """By how much regularisation shrinks the weights, to first order; those of curves are shrunken on purpose."""
-    theta = at.theta if smooth is None else np.where(smooth, 0.0, at.theta)
-    squared = float(theta @ theta)
-    metric = fit.metric if objective.many and fit.metric is not None else inverse(at.hessian)
-    return float(objective.l2 * theta @ metric @ theta) / squared if squared else 0.0

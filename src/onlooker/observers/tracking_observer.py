@@ -36,14 +36,15 @@ from onlooker.logs.crossing import Crossing
 from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, check_room, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
-from onlooker.observers.base import Observer, coefficients, in_basis
+from onlooker.observers.base import Observer, in_basis
+from onlooker.observers.summaries import coefficients
 from onlooker.observers.tracking.contest import Contest
 from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
 from onlooker.observers.tracking.seen import Seen
-from onlooker.observers.tracking_summary import UNPROVED, Family, TrackingSummary
+from onlooker.observers.tracking_summary import UNPROVED, TrackingSummary, families_of
 
 SCHEMA = "onlooker.tracking/2"
 """Written into every saved state; a file with another one is refused."""
@@ -361,7 +362,7 @@ class TrackingObserver(Observer):
             level=level,
             n_rounds=self.n_rounds_,
             decided_on=self._monitor.decided_on,
-            families=self._families() if compared else (),
+            families=families_of(self._monitor) if compared else (),
             named=self.exploration_ is not None,
             preferring=self._monitor.preferring,
             verdict=self._monitor.verdict,
@@ -577,25 +578,6 @@ class TrackingObserver(Observer):
                 f"predicted and observed shares of picks differ by {self.misfit_:.3f} on average, beyond chance: the "
                 "assumed exploration does not fit this learner. Use DynamicImitation instead"
             )
-
-    def _families(self) -> tuple[Family, ...]:
-        # What a round adds to the learner's V, in a typical direction.
-        varied = np.diag(self._monitor.identification.information)
-        units = self._monitor.follower.own_units
-        of_round = float((varied if units is None else varied / units**2).mean()) / max(self.n_rounds_, 1)
-        return tuple(
-            Family(
-                name=one.assumption.exploration.name,
-                words=one.assumption.exploration.words,
-                strength=one.assumption.exploration.strength,
-                low=one.range[0],
-                high=one.range[1],
-                evidence=one.evidence,
-                batch=one.assumption.batch,
-                age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
-            )
-            for one in sorted(self._monitor.tuned, key=lambda one: -one.evidence)
-        )
 
 
 def _crossed(log: BanditLog | Parts) -> tuple[Categories | None, Crossing] | None:

@@ -6,9 +6,12 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlooker.observers.base import Coefficient, OfCoefficients, coefficients_table
+import numpy as np
+
+from onlooker.observers.summaries import Coefficient, OfCoefficients, coefficients_table
 from onlooker.observers.tracking.contest import LEAST, Verdict
 from onlooker.observers.tracking.exploration import FAMILIES
+from onlooker.observers.tracking.monitor import Monitor
 from onlooker.observers.tracking.proof import Lead
 
 LACKING = {
@@ -46,6 +49,27 @@ class Family:
     """Rounds after which the learner is taken to update."""
     age: float = 0.0
     """Rounds that the learner is taken to have learned from before the log, very roughly."""
+
+
+def families_of(monitor: Monitor) -> tuple[Family, ...]:
+    """The families that were compared, by falling evidence."""
+    # What a round adds to the learner's V, in a typical direction.
+    varied = np.diag(monitor.identification.information)
+    units = monitor.follower.own_units
+    of_round = float((varied if units is None else varied / units**2).mean()) / max(monitor.n_rounds, 1)
+    return tuple(
+        Family(
+            name=one.assumption.exploration.name,
+            words=one.assumption.exploration.words,
+            strength=one.assumption.exploration.strength,
+            low=one.range[0],
+            high=one.range[1],
+            evidence=one.evidence,
+            batch=one.assumption.batch,
+            age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
+        )
+        for one in sorted(monitor.tuned, key=lambda one: -one.evidence)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -10,9 +10,9 @@ import numpy as np
 from onlooker.base.version import __version__
 from onlooker.evaluation.comparison import COLUMNS, Comparison, Row
 from onlooker.evaluation.study import Study
+from onlooker.report.log_page import tracking_section
 from onlooker.report.page import Column, Page, Section, Table
 from onlooker.report.plots import Chart, burn_in_curves
-from onlooker.report.tracking_page import tracking_section
 
 
 def demo_page(study: Study) -> Page:

@@ -14,11 +14,8 @@ from onlooker.diagnosis import Diagnosis, diagnose
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
 from onlooker.observers.groups import GroupFit, Groups, fit_group
-from onlooker.report.log_page import Source, provenance
-from onlooker.report.log_sections import terms_section
-from onlooker.report.page import Cell, Column, Page, Section, Table
-from onlooker.report.plots.figure import Level
-from onlooker.report.plots.intervals import DotChart
+from onlooker.report.page import Cell, Column, Page, Section, Source, Table, provenance, terms_section
+from onlooker.report.plots.charts import DotChart, Level
 
 SECTIONS = 12
 """Learners up to which each has sections of its own; beyond, a page would take minutes to scroll."""

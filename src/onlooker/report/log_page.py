@@ -1,92 +1,31 @@
-"""A report as a page."""
+"""The report on a log, or on several learners, as a page."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_text
-from onlooker.base.version import __version__
+from onlooker.base.text import ends_of
 from onlooker.diagnosis import Diagnosis
-from onlooker.diagnosis.dates import date_of, dates_of
+from onlooker.diagnosis.result import date_of, dates_of
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.score_models import LINEAR
+from onlooker.logs.categories import Encoding
 from onlooker.logs.log import BanditLog
-from onlooker.report.log_findings import LogAnalysis, analyse
-from onlooker.report.log_sections import by_effect, sections_of, terms_section, using_section
-from onlooker.report.page import Card, Column, Page, Section, Table, render
-from onlooker.report.plots.style import ends_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class Input:
-    """A file that was read."""
-
-    file: str
-    """Its name."""
-    sha256: str
-    """Hash of its content, in hexadecimal digits."""
-    size: int
-    """Bytes."""
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str], name: str | None = None) -> Input:
-        """Read a file for its hash; `name` is what it is called, where it is a copy.
-
-        Examples
-        --------
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "log.csv").write_bytes(b"abc")
-        ...     found = Input.of(Path(folder, "log.csv"))
-        >>> found.file, found.size, found.sha256[:8]
-        ('log.csv', 3, 'ba7816bf')
-        """
-        try:
-            with open(path, "rb") as content:
-                digest = hashlib.file_digest(content, "sha256").hexdigest()
-                size = content.tell()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-        return cls(file=name or Path(path).name, sha256=digest, size=size)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """What a report says about where its log came from."""
-
-    name: str = "the log"
-    """What to call it."""
-    by: str | None = None
-    """The column that names the learner of a row, where there are several."""
-    inputs: tuple[Input, ...] = ()
-    """Files that were read."""
-    assumed: tuple[str, ...] = ()
-    """What was assumed about them, a line each."""
-    warnings: tuple[str, ...] = ()
-    """Warnings while they were read."""
-    command: str = ""
-    """The command that made the report, as it was typed."""
-    saving: str = (
-        'from onlooker import SuffixImitation\n\nSuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")'
-    )
-    """Lines that save the policy."""
-
-
-def versions() -> Iterable[tuple[str, str]]:
-    """What the figures were made with."""
-    return ("onlooker", __version__), ("numpy", np.__version__), ("Python", platform.python_version())
+from onlooker.logs.policy import LinearPolicy
+from onlooker.observers import TrackingObserver
+from onlooker.observers.tracking import FAMILIES
+from onlooker.observers.tracking_summary import TrackingSummary
+from onlooker.report.curves import curves_sections
+from onlooker.report.log_analysis import LogAnalysis, analyse, burn_in_section, by_effect, time_sections, values_section
+from onlooker.report.page import Card, Column, Page, Section, Source, Table, provenance, render, terms_section
+from onlooker.report.plots.results import tracking_charts
 
 
 def report_page(
@@ -160,7 +99,8 @@ def page_of(found: Mapping[str, LogAnalysis], source: Source) -> Page:
 
 def _in_words(found: LogAnalysis) -> str:
     """The verdict, with the dates of its rounds where they are known."""
-    return f"{found.diagnosis.sentence} {dates_of(found.diagnosis, found.log)}".strip()
+    dates = [dates_of(found.diagnosis, found.log)] if found.log.dated else []
+    return " ".join([found.diagnosis.sentence, *dates])
 
 
 def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]:
@@ -175,8 +115,7 @@ def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]
     """
     values, exploration = found.values, found.exploration
     place = values.changed_at or values.since
-    date = None if log is None or place is None else date_of(log, place)
-    dated = "" if date is None else f", {date}"
+    dated = "" if log is None or place is None or not log.dated else f", {date_of(log, place)}"
     details = {
         "moving": "no fixed policy explains the picks at the end of the log",
         "no preference": "the picks look uniformly random",
@@ -227,23 +166,110 @@ def _verdicts(found: Mapping[str, LogAnalysis], by: str) -> Section:
     )
 
 
-def provenance(source: Source, logs: Mapping[str, BanditLog] | None = None) -> Section:
-    """What the page was made from, and with what."""
-    rows: list[tuple[str, str]] = []
-    for one in source.inputs:
-        rows += [("file", one.file), ("its size", f"{one.size:,} bytes"), ("its SHA-256", one.sha256)]
-    rows += [("assumed", line) for line in source.assumed]
-    rows += [(name or "log", _counted(log)) for name, log in (logs or {}).items()]
-    rows += [("command", source.command)] if source.command else []
-    rows += list(versions())
+def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
+    """Everything about one learner, in reading order."""
+    curves = () if found.curved is None else curves_sections(found.curved)
+    tracked = tracking_section(found.tracking, found.diagnosis)
+    return values_section(found), *curves, *time_sections(found), burn_in_section(found), tracked
+
+
+_LOADING = """
+
+from onlooker import LinearPolicy
+
+policy = LinearPolicy.load("policy.json")
+position = policy.pick(offers)"""
+
+
+def using_section(policy: LinearPolicy, saving: str) -> Section:
+    """How to save, load and use the policy."""
+    width = len(policy.theta)
+    offers = f"an array of shape (arms, {width})"
+    if policy.feature_names is not None:
+        columns = [repr(column) for column in Encoding.of(policy).columns]
+        shown = ", ".join(columns[:8]) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
+        offers = (
+            f"a table (pandas, polars, pyarrow) with the columns {shown}, or {offers} in the order of "
+            "policy.feature_names"
+        )
     return Section(
-        title="Where this comes from",
-        text="Nothing in it is random: the same files, command and versions give the same page.",
-        table=Table((Column("what"), Column("value", wrap=True)), tuple(rows)),
+        title="How to use the policy",
+        text=(
+            f"Save it once, load it anywhere. The offers have one row for each arm of a round: {offers}. The answer "
+            "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
+        ),
+        code=saving + _LOADING,
     )
 
 
-def _counted(log: BanditLog) -> str:
-    fewest, most = int(log.n_arms.min()), int(log.n_arms.max())
-    arms = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    return f"{log.n_rounds:,} rounds of {arms} {'arm' if most == 1 else 'arms'}, {counted(log.n_features, 'feature')}"
+_ABOUT = (
+    "Every round was used: the observer follows the learner's estimate from pick to pick. Constants are in units of "
+    "the reward noise. The evidence is the log-probability of the picks that decided; three more is twenty times as "
+    "likely."
+)
+
+_ABOUT_MODEL_FREE = (
+    "Every round was used: the weights walk from pick to pick, whatever the learner is. The chart has them at "
+    "checkpoints, from the picks until then."
+)
+
+
+def tracking_section(observer: TrackingObserver, verdict: Diagnosis | None = None) -> Section:
+    """How the learner explores and whether it has settled, the way its estimate went, and what else was considered.
+
+    A `verdict` adds what holds whatever the family: what the learner values over time, and how it picks.
+
+    Examples
+    --------
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB
+    >>> from onlooker.simulation.play import simulate
+    >>> section = tracking_section(TrackingObserver().fit(simulate(Environment(5, 20), LinUCB(), n_rounds=2500).log))
+    >>> section.title, len(section.charts), len(section.table.rows)
+    ('How it explores, and where its estimate went', 1, 4)
+    """
+    summary = observer.summary()
+    about = _ABOUT if summary.named else _ABOUT_MODEL_FREE
+    answers = [] if verdict is None else [f"Whatever the family: {verdict.sentence}"]
+    found = [" ".join(summary.words), *answers, *(f"Warning: {text}." for text in summary.warnings), about]
+    return Section(
+        title="How it explores, and where its estimate went" if summary.named else "Where its weights went",
+        text="\n\n".join(found),
+        charts=tracking_charts(observer),
+        table=families_table(summary) if summary.named else None,
+    )
+
+
+def families_table(summary: TrackingSummary) -> Table:
+    """The kinds of exploration that were considered, by falling evidence; the first stands out if it fits.
+
+    Examples
+    --------
+    >>> from onlooker import UCB, Environment, LinUCB, simulate
+    >>> log = simulate(Environment(5, 20), LinUCB(), n_rounds=500).log
+    >>> families_table(TrackingObserver(exploration=UCB(1.0)).fit(log).summary()).rows[0][:3]
+    ('optimism (upper confidence bounds)', 'alpha', 1.0)
+    """
+    best = summary.families[0].evidence
+    return Table(
+        (
+            Column("kind of exploration"),
+            Column("constant"),
+            Column("best guess", ".3g", "right"),
+            Column("plausible", None, "right"),
+            Column("log-evidence", ".1f", "right"),
+            Column("behind by", ".1f", "right"),
+        ),
+        tuple(
+            (
+                one.words,
+                FAMILIES[one.name].constant,
+                one.strength,
+                f"{one.low:.3g} to {one.high:.3g}" if one.low < one.high else None,
+                one.evidence,
+                best - one.evidence,
+            )
+            for one in summary.families
+        ),
+        highlight=0 if summary.fits else None,
+    )

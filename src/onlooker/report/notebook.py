@@ -14,9 +14,10 @@ from onlooker.evaluation.propensities import Propensities
 from onlooker.logs.log import feature_labels
 from onlooker.logs.policy import LinearPolicy, Scoring
 from onlooker.observers import DynamicImitation, SuffixImitation, TrackingObserver
-from onlooker.observers.base import Coefficient, Observer
+from onlooker.observers.base import Observer
 from onlooker.observers.groups import Groups
-from onlooker.report.log_sections import weights_by_arm
+from onlooker.observers.summaries import Coefficient
+from onlooker.report.log_analysis import weights_by_arm
 from onlooker.report.page import Column, Table
 from onlooker.report.plots import (
     AnyChart,
@@ -28,8 +29,7 @@ from onlooker.report.plots import (
     diagnosis_charts,
 )
 from onlooker.report.plots.draw import figure_of_charts
-from onlooker.report.plots.results import effect_chart
-from onlooker.report.tracking_page import tracking_charts
+from onlooker.report.plots.results import effect_chart, tracking_charts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,20 +1,28 @@
-"""A page as plain data, and its rendering as one HTML file that opens offline, without scripts."""
+"""A page as plain data, where it comes from, and its rendering as one HTML file that opens offline, without scripts."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import math
+import os
+import platform
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
+from onlooker.base.checks import counted
 from onlooker.base.errors import InputError
+from onlooker.base.text import showable, start_of
+from onlooker.base.version import __version__
+from onlooker.logs.log import BanditLog
 from onlooker.report.plots import AnyChart, to_svg
-from onlooker.report.plots.style import DARK, LIGHT, one_line, showable
+from onlooker.report.plots.style import DARK, LIGHT
 
 Cell = str | float | bool | None
 
@@ -230,8 +238,8 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.filters |= {"paragraphs": _paragraphs, "one_line": lambda text: one_line(text, 200)}
-    style = environment.get_template("style.css.j2").render(colours=list(zip(LIGHT, DARK, strict=True)))
+    environment.filters |= {"paragraphs": _paragraphs, "one_line": lambda text: start_of(text, 200)}
+    style = _style()
 
     def draw(chart: AnyChart, prefix: str) -> Markup:
         return Markup(to_svg(chart, titles=False, prefix=prefix))  # noqa: S704 - the drawing escapes its texts
@@ -245,6 +253,14 @@ def render(page: Page) -> str:
     )
 
 
+def _style() -> str:
+    """The style sheet, with a rule for the colour of every series on a dark page."""
+    sheet = resources.files("onlooker.report").joinpath("templates", "style.css").read_text(encoding="utf-8")
+    kinds = ("stroke", "fill")
+    rules = (f'  [{of}="{light}"] {{ {of}: {dark}; }}' for light, dark in zip(LIGHT, DARK, strict=True) for of in kinds)
+    return sheet.rstrip("\n").replace("  /* series */", "\n".join(rules))
+
+
 def _finalize(value: object) -> object:
     """Make every text that enters the page showable; markup passes, as its parts were."""
     return showable(value) if type(value) is str else value
@@ -252,3 +268,117 @@ def _finalize(value: object) -> object:
 
 def _paragraphs(text: str) -> list[str]:
     return [part for part in re.split(r"\n\s*\n", text.strip()) if part]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A file that was read."""
+
+    file: str
+    """Its name."""
+    sha256: str
+    """Hash of its content, in hexadecimal digits."""
+    size: int
+    """Bytes."""
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], name: str | None = None) -> Input:
+        """Read a file for its hash; `name` is what it is called, where it is a copy.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     _ = Path(folder, "log.csv").write_bytes(b"abc")
+        ...     found = Input.of(Path(folder, "log.csv"))
+        >>> found.file, found.size, found.sha256[:8]
+        ('log.csv', 3, 'ba7816bf')
+        """
+        try:
+            with open(path, "rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+                size = content.tell()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+        return cls(file=name or Path(path).name, sha256=digest, size=size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """What a report says about where its log came from."""
+
+    name: str = "the log"
+    """What to call it."""
+    by: str | None = None
+    """The column that names the learner of a row, where there are several."""
+    inputs: tuple[Input, ...] = ()
+    """Files that were read."""
+    assumed: tuple[str, ...] = ()
+    """What was assumed about them, a line each."""
+    warnings: tuple[str, ...] = ()
+    """Warnings while they were read."""
+    command: str = ""
+    """The command that made the report, as it was typed."""
+    saving: str = (
+        'from onlooker import SuffixImitation\n\nSuffixImitation(burn_in="auto").fit(log).policy_.save("policy.json")'
+    )
+    """Lines that save the policy."""
+
+
+def versions() -> Iterable[tuple[str, str]]:
+    """What the figures were made with."""
+    return ("onlooker", __version__), ("numpy", np.__version__), ("Python", platform.python_version())
+
+
+def provenance(source: Source, logs: Mapping[str, BanditLog] | None = None) -> Section:
+    """What the page was made from, and with what."""
+    rows: list[tuple[str, str]] = []
+    for one in source.inputs:
+        rows += [("file", one.file), ("its size", f"{one.size:,} bytes"), ("its SHA-256", one.sha256)]
+    rows += [("assumed", line) for line in source.assumed]
+    rows += [(name or "log", _counted(log)) for name, log in (logs or {}).items()]
+    rows += [("command", source.command)] if source.command else []
+    rows += list(versions())
+    return Section(
+        title="Where this comes from",
+        text="Nothing in it is random: the same files, command and versions give the same page.",
+        table=Table((Column("what"), Column("value", wrap=True)), tuple(rows)),
+    )
+
+
+def _counted(log: BanditLog) -> str:
+    fewest, most = int(log.n_arms.min()), int(log.n_arms.max())
+    arms = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+    return f"{log.n_rounds:,} rounds of {arms} {'arm' if most == 1 else 'arms'}, {counted(log.n_features, 'feature')}"
+
+
+_TERMS = {
+    "agreement": "The share of rounds in which a policy picks what the learner picked.",
+    "burn-in": (
+        "The rounds at the beginning of the log that are discarded before a fit, because the learner was still "
+        "exploring."
+    ),
+    "evidence": "The probability of the picks under a model, averaged over what is unknown about it.",
+    "log-odds": "The logarithm of p / (1 - p).",
+    "predictability": (
+        "The share of picks that a policy predicts correctly when it was fitted to other rounds of the same period."
+    ),
+    "sandwich covariance": (
+        "An estimate of the covariance of the weights from the scatter of the rounds' gradients, which stays valid "
+        "where the model is not exactly right."
+    ),
+}
+"""As the glossary in `docs/` explains them."""
+
+
+def terms_section() -> Section:
+    """The terms of the page, a sentence each.
+
+    Examples
+    --------
+    >>> [term for term, _ in terms_section().table.rows][:2]
+    ['agreement', 'burn-in']
+    """
+    return Section(
+        title="Terms", table=Table((Column("term"), Column("meaning", wrap=True)), tuple(_TERMS.items())), folded=True
+    )

@@ -5,9 +5,9 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
+from onlooker.base.text import ends_of, showable, start_of, two_lines
 from onlooker.report.plots import Chart, DotChart, IntervalChart, Level, Mark, Series, to_png, to_svg
 from onlooker.report.plots.axes import NAME
-from onlooker.report.plots.style import ends_of, one_line, showable, two_lines
 from payload_pages import chunks
 from payloads import PAYLOADS, TEMPLATES
 
@@ -51,8 +51,8 @@ def test_titles_labels_legends_and_marks(names):
     drawn = to_svg(lines(names))
     found = texts(drawn)
     assert {ends_of(name, 42).strip() for name in names} <= found
-    assert one_line(names[0], 38).strip() in found
-    assert one_line(names[1], 44).strip() in found
+    assert start_of(names[0], 38).strip() in found
+    assert start_of(names[1], 44).strip() in found
     assert {element.tag for element in parsed(drawn).iter()} <= DRAWN
 
 

@@ -20,12 +20,7 @@ from onlooker.evaluation.bounds.mistakes import (
     eta_from_simulation,
     reward_gaps,
 )
-from onlooker.evaluation.bounds.signals import (
-    group_confusion,
-    signal_eta,
-    signal_margin,
-    signal_regret_bound,
-)
+from onlooker.evaluation.bounds.signals import group_confusion, signal_eta, signal_margin, signal_regret_bound
 from onlooker.evaluation.bounds.theorems import (
     TRIVIAL_REGRET,
     BestBurnIn,

@@ -20,13 +20,7 @@ from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Matrix
 from onlooker.imitation.bounded import Flags, minimise_bounded
 from onlooker.imitation.newton import Fit, minimise_and_look
-from onlooker.imitation.objective import (
-    CurvedPoint,
-    Objective,
-    ScatteredPoint,
-    model_covariance,
-    sandwich_covariance,
-)
+from onlooker.imitation.objective import CurvedPoint, Objective, ScatteredPoint, model_covariance, sandwich_covariance
 from onlooker.imitation.score_models import Band, Basis
 
 

@@ -1,10 +1,9 @@
 """Charts as plain data, and the renderers that draw them."""
 
+from onlooker.report.plots.charts import Chart, DotChart, IntervalChart, Level, Mark, Series
 from onlooker.report.plots.curves import burn_in_curves, comparison_charts
 from onlooker.report.plots.draw import AnyChart, to_png, to_svg, write_charts
-from onlooker.report.plots.figure import Chart, Level, Mark, Series
 from onlooker.report.plots.heat import HeatChart
-from onlooker.report.plots.intervals import DotChart, IntervalChart
 from onlooker.report.plots.results import calibration_charts, diagnosis_charts
 from onlooker.report.plots.sheet import sheet_png, sheet_svg
 

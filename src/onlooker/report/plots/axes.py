@@ -17,11 +17,11 @@ from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 from scipy.optimize import isotonic_regression
 
+from onlooker.base.text import ends_of, start_of, two_lines
 from onlooker.base.types import Vector
-from onlooker.report.plots.figure import Chart, Level, Mark, Series
+from onlooker.report.plots.charts import Chart, DotChart, IntervalChart, Level, Mark, Series
 from onlooker.report.plots.heat import LEVELS, HeatChart, diverging, is_dark
-from onlooker.report.plots.intervals import DotChart, IntervalChart
-from onlooker.report.plots.style import DASHES, INK, LIGHT, MARKERS, ends_of, one_line, two_lines
+from onlooker.report.plots.style import DASHES, INK, LIGHT, MARKERS
 
 _GAP = 8.0
 """Points between the names of neighbouring marks."""
@@ -37,7 +37,7 @@ def draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
     leader = {"arrowstyle": "-", "color": INK, "alpha": 0.5, "linewidth": 1, "shrinkA": 0, "shrinkB": 0}
     texts = [
         axes.annotate(
-            one_line(mark.label, 40),
+            start_of(mark.label, 40),
             xy=(mark.x, 1),
             xycoords=axes.get_xaxis_transform(),
             xytext=(0, 1),
@@ -53,7 +53,7 @@ def draw_marks(axes: Axes, marks: Sequence[Mark]) -> None:
     if sum(map(_width, texts)) > room * len(marks):
         for text in texts:
             letters = text.get_text()
-            text.set_text(one_line(letters, max(2, int(len(letters) * min(1.0, room / max(1.0, _width(text)))))))
+            text.set_text(start_of(letters, max(2, int(len(letters) * min(1.0, room / max(1.0, _width(text)))))))
     places = axes.transAxes.inverted().transform(axes.transData.transform([(mark.x, 1.0) for mark in marks]))[:, 0]
     centres = spread(places * width, np.array([_width(text) for text in texts]), width)
     for text, centre in zip(texts, centres, strict=True):
@@ -109,10 +109,10 @@ def draw_data(axes: Axes, chart: Chart, *, title: bool) -> list[Artist]:
     handles += [_draw_level(axes, level, number) for number, level in enumerate(chart.levels)]
     for mark in chart.marks:
         axes.axvline(mark.x, color=INK, alpha=0.5, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
-    axes.set_xlabel(one_line(chart.x_label, 44))
-    axes.set_ylabel(one_line(chart.y_label, 36))
+    axes.set_xlabel(start_of(chart.x_label, 44))
+    axes.set_ylabel(start_of(chart.y_label, 36))
     if title:
-        axes.set_title(one_line(chart.title, 38), pad=26 if chart.marks else None)
+        axes.set_title(start_of(chart.title, 38), pad=26 if chart.marks else None)
     return handles
 
 
@@ -123,7 +123,7 @@ def legend_rows(chart: Chart) -> int:
 
 
 def _labels(chart: Chart) -> list[str]:
-    levels = (f"{one_line(level.label, 32)} ({level.y:.3g})" for level in chart.levels)
+    levels = (f"{start_of(level.label, 32)} ({level.y:.3g})" for level in chart.levels)
     return [*(ends_of(series.label, 42) for series in chart.series), *levels]
 
 
@@ -267,13 +267,13 @@ def draw_dots(figure: SubFigure, chart: DotChart, *, title: bool) -> Axes:
     axes.spines["left"].set_visible(False)
     # Names leave little room: few ticks stay apart.
     set_ticks(axes.xaxis, log=chart.log_x, most=3)
-    axes.set_xlabel(one_line(chart.x_label, 44))
+    axes.set_xlabel(start_of(chart.x_label, 44))
     if title:
-        axes.set_title(one_line(chart.title, 38))
+        axes.set_title(start_of(chart.title, 38))
     if chart.level is not None:
         handle = Line2D([], [], color=INK, linestyle=DASHES[1], linewidth=1.4)
         figure.legend(
-            [handle], [f"{one_line(chart.level.label, 32)} ({chart.level.y:.3g})"], loc="outside lower center"
+            [handle], [f"{start_of(chart.level.label, 32)} ({chart.level.y:.3g})"], loc="outside lower center"
         )
     return axes
 
@@ -318,9 +318,9 @@ def draw_intervals(figure: SubFigure, chart: IntervalChart, *, title: bool) -> A
     # Names may leave little room: few ticks stay apart.
     axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(tick))
-    axes.set_xlabel(one_line(chart.x_label, 44))
+    axes.set_xlabel(start_of(chart.x_label, 44))
     if title:
-        axes.set_title(one_line(chart.title, 38))
+        axes.set_title(start_of(chart.title, 38))
     shown = [(label, look) for (label, look), there in zip(_LOOKS, _kinds(chart), strict=True) if there]
     handles = [Line2D([], [], linestyle="none", **look) for _, look in shown]
     figure.legend(handles, [label for label, _ in shown], loc="outside lower center", ncols=min(2, len(shown)))
@@ -364,11 +364,11 @@ def draw_heat(figure: SubFigure, chart: HeatChart, *, title: bool) -> Axes:
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel(one_line(chart.x_label, 44))
-    axes.set_ylabel(one_line(chart.y_label, 36))
+    axes.set_xlabel(start_of(chart.x_label, 44))
+    axes.set_ylabel(start_of(chart.y_label, 36))
     bar = figure.colorbar(cells, ax=axes, location="top", aspect=40, pad=0.02, ticks=edges[[0, LEVELS // 2, -1]])
     bar.set_ticks([-chart.reach, 0.0, chart.reach], labels=[f"{-chart.reach:.3g}", "0", f"{chart.reach:.3g}"])
     bar.outline.set_visible(False)
     if title:
-        bar.ax.set_title(one_line(chart.title, 38))
+        bar.ax.set_title(start_of(chart.title, 38))
     return axes

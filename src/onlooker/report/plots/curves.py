@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.base.types import Vector
-from onlooker.report.plots.figure import Chart, Level, Mark, Series, y_values
-from onlooker.report.plots.intervals import DotChart
+from onlooker.report.plots.charts import Chart, DotChart, Level, Mark, Series, y_values
 
 Band = tuple[ArrayLike, ArrayLike]
 

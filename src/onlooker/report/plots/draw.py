@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 
 from onlooker.base.errors import InputError
 from onlooker.base.files import write_bytes, write_text
-from onlooker.report.plots.figure import Chart
+from onlooker.base.text import start_of
+from onlooker.report.plots.charts import Chart, DotChart, IntervalChart
 from onlooker.report.plots.heat import HeatChart
-from onlooker.report.plots.intervals import DotChart, IntervalChart
-from onlooker.report.plots.style import INK, one_line
+from onlooker.report.plots.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -212,7 +212,7 @@ def svg_of(figure: Figure, charts: Sequence[AnyChart], *, prefix: str) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     label = "; ".join(f"{chart.title}: {chart.y_label} against {chart.x_label}" for chart in charts)
-    return tidy(buffer.getvalue(), label=one_line(label, 400), prefix=prefix)
+    return tidy(buffer.getvalue(), label=start_of(label, 400), prefix=prefix)
 
 
 def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:

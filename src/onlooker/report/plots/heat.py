@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix
-from onlooker.report.plots.figure import Cell
+from onlooker.report.plots.charts import Cell
 
 LEVELS = 11
 """Colours, an odd number: the middle one is for values around zero."""

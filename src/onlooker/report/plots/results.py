@@ -1,4 +1,4 @@
-"""Charts of results: a diagnosis over time, the calibration of propensities, the effect of a feature."""
+"""Charts of results: a diagnosis over time, a tracked learner, calibration of propensities, the effect of a feature."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import numpy as np
 
 from onlooker.base.types import Vector
 from onlooker.diagnosis import Bin, Diagnosis, Estimate
-from onlooker.diagnosis.settling import MATERIAL
+from onlooker.diagnosis.predictability import MATERIAL
+from onlooker.report.plots.charts import Chart, Level, Mark, Series
 from onlooker.report.plots.draw import write_charts
-from onlooker.report.plots.figure import Chart, Level, Mark, Series
 
 if TYPE_CHECKING:
     from onlooker.evaluation.overlap import Calibration, CalibrationBin
     from onlooker.logs.effects import Effect
+
+from onlooker.base.types import Matrix
+from onlooker.observers import TrackingObserver
 
 
 def diagnosis_charts(diagnosis: Diagnosis) -> tuple[Chart, ...]:
@@ -152,3 +155,58 @@ def plot_effect(found: Effect, path: str | None) -> Chart:
     if path is not None:
         write_charts([chart], path)
     return chart
+
+
+SHOWN = 6
+"""Coordinates that are drawn; each has a colour of its own."""
+
+
+REACH = 1.96
+"""Standard errors on either side of a band: 95%."""
+
+
+def tracking_charts(observer: TrackingObserver) -> tuple[Chart, ...]:
+    """The direction's largest coordinates, from where they are estimable; empty without a direction.
+
+    Examples
+    --------
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB
+    >>> from onlooker.simulation.play import simulate
+    >>> log = simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log
+    >>> (chart,) = tracking_charts(TrackingObserver().fit(log))
+    >>> chart.title, len(chart.series)
+    ('What the learner valued', 5)
+    """
+    path = observer.path_
+    last = path.direction[-1]
+    if not last.any() or not observer.summary().preferring:
+        return ()
+    names = [one.name for one in observer.summary().coefficients]
+    # Stable, so that equal coordinates keep their order.
+    largest = np.argsort(-np.abs(last), kind="stable")[:SHOWN]
+    start = _start(REACH * path.standard_error[:, largest])
+    rounds = path.rounds[start:].astype(np.float64)
+    series = []
+    for j in largest:
+        value, reach = path.direction[start:, j], REACH * path.standard_error[start:, j]
+        # No coordinate of a direction lies outside.
+        low, high = np.clip(value - reach, -1.0, 1.0), np.clip(value + reach, -1.0, 1.0)
+        series.append(Series(names[j], rounds, value, low=low, high=high))
+    settled = observer.settled_round_
+    return (
+        Chart(
+            title="What the learner valued" if observer.exploration_ is not None else "What the picks were made by",
+            x_label="rounds (log scale)",
+            y_label="direction, 95% bands",
+            series=tuple(series),
+            marks=(Mark("estimate stable", float(settled)),) if settled is not None and settled >= rounds[0] else (),
+            log_x=True,
+        ),
+    )
+
+
+def _start(reaches: Matrix) -> int:
+    """First checkpoint from which on the bands leave something out; the last two are drawn in any case."""
+    wide = np.flatnonzero(reaches.max(axis=1) >= 1.0)
+    return max(0, min(int(wide[-1]) + 1 if len(wide) else 0, len(reaches) - 2))

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from onlooker.base.errors import InputError
+from onlooker.base.text import start_of
+from onlooker.report.plots.charts import Chart
 from onlooker.report.plots.draw import as_row, looks, svg_of, write_png
-from onlooker.report.plots.figure import Chart
-from onlooker.report.plots.style import one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,4 +114,4 @@ def _shared_labels(charts: Sequence[Chart]) -> list[str]:
 
 def _labels(chart: Chart) -> list[str]:
     names = [*(series.label for series in chart.series), *(level.label for level in chart.levels)]
-    return [one_line(name, 42) for name in names]
+    return [start_of(name, 42) for name in names]

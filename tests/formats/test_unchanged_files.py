@@ -13,10 +13,11 @@ import pytest
 from onlooker import TrackingObserver, burn_in_sweep, diagnose
 from onlooker.base.errors import InputError
 from onlooker.formats import LogScan, read_log, scan, scan_log, write_parts
-from onlooker.formats.unchanged import Held, UnchangedFiles
+from onlooker.formats.places import UnchangedFiles
+from onlooker.formats.scan import Held
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
-from onlooker.report.log_page import Input
+from onlooker.report.page import Input
 
 ROUNDS, ARMS = 240, 3
 OPTIONS = {"nested": {}, "ordered": {"order_by": "round"}, "long": {}, "csv": {}, "jsonl": {}, "gz": {}, "vw": {}}

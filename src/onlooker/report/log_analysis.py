@@ -1,25 +1,204 @@
-"""The sections of a report, each made of what was found on one log."""
+"""The analysis behind a report on one log, and the sections that show it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import warnings
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from onlooker.base.checks import counted
-from onlooker.base.types import Index, Matrix
-from onlooker.diagnosis import Test
-from onlooker.diagnosis.dates import span_of
-from onlooker.diagnosis.result import p_words
-from onlooker.imitation.burn_in import TOLERANCE, HeldOutCurve
-from onlooker.logs.categories import Encoding
-from onlooker.logs.policy import LinearPolicy
-from onlooker.observers import Coefficient
-from onlooker.report.curves import curves_sections
-from onlooker.report.log_findings import LogAnalysis
+from onlooker.base.defaults import BURN_IN, L2
+from onlooker.base.errors import OnlookerWarning
+from onlooker.base.text import p_words
+from onlooker.base.types import Index, Matrix, Vector
+from onlooker.diagnosis import Diagnosis, Estimate, Test, diagnose
+from onlooker.diagnosis.predictability import proportion
+from onlooker.diagnosis.result import span_of
+from onlooker.evaluation.study import Watch
+from onlooker.imitation.burn_in import TOLERANCE, HeldOut, HeldOutCurve
+from onlooker.imitation.score_models import LINEAR
+from onlooker.logs.log import BanditLog, as_log
+from onlooker.logs.policy import LinearPolicy, Policy, as_linear
+from onlooker.observers import Coefficient, SuffixImitation, Summary, TrackingObserver
+from onlooker.observers.summaries import about_shrinkage
+from onlooker.report.curves import CurvedFit, curved_fit
 from onlooker.report.page import Column, Section, Table
 from onlooker.report.plots import Chart, HeatChart, IntervalChart, Level, Mark, Series, diagnosis_charts
-from onlooker.report.tracking_page import tracking_section
+
+SAMPLED_VALUES = 1 << 22
+"""Feature values from which typical differences are estimated: 32 MB, for an accuracy of some hundredths."""
+STRETCHES, LEAST_STRETCH = 20, 50
+"""Most parts of the log for which agreement is given, and fewest rounds with a choice in each."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A part of the log, and how well the recovered policy agrees with it."""
+
+    start: int
+    """First round."""
+    stop: int
+    """Round after the last."""
+    chance: float
+    """Agreement of random guessing."""
+    agreement: Estimate
+    """Part of the picks that the policy makes too; only rounds with a choice count."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LogAnalysis:
+    """What was found in a log, before it is put on a page."""
+
+    log: BanditLog
+    """The log."""
+    diagnosis: Diagnosis
+    """Whether and since when the learner has settled."""
+    policy: LinearPolicy
+    """What suffix imitation recovered, with its burn-in chosen by held-out picks unless one was asked for."""
+    summary: Summary
+    """Its coefficients with their intervals."""
+    curve: HeldOutCurve | None
+    """What a burn-in is chosen by; None where the log is too short."""
+    agreement: tuple[Stretch, ...]
+    """The policy's agreement over time."""
+    tracking: TrackingObserver
+    """How the learner explores, and how its estimate moved."""
+    differences: Vector
+    """How much each feature typically differs between the arms of a round, shape (d,)."""
+    curved: CurvedFit | None = None
+    """A score that is not linear, where one was asked for."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Caveats, each sentence once."""
+        said = [*self.diagnosis.notes, *self.summary.warnings]
+        changed, burn_in = self.diagnosis.changed, self.summary.burn_in
+        if changed is not None and burn_in < changed.round:
+            said.append(
+                f"the weights mix two policies: they come from the rounds after {burn_in:,}, and the learner changed "
+                f"at about round {changed.round:,}. Fit with a burn-in of {changed.round} for the new one alone"
+            )
+        if self.summary.shrinkage > 0.05:
+            said.append(about_shrinkage(self.summary.shrinkage))
+        return tuple(dict.fromkeys(said))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        curve = self.curve
+        return {
+            "diagnosis": self.diagnosis.to_dict(),
+            "fit": self.summary.to_dict(),
+            "burn_in_curve": None
+            if curve is None
+            else {
+                "burn_ins": curve.burn_ins.tolist(),
+                "losses": curve.losses.tolist(),
+                "errors": curve.errors.tolist(),
+                "start": curve.start,
+            },
+            "agreement": [asdict(part) for part in self.agreement],
+            "tracking": self.tracking.summary().to_dict(),
+            **({} if self.curved is None else {"score": self.curved.to_dict()}),
+        }
+
+
+def analyse(
+    log: BanditLog,
+    *,
+    burn_in: str | float = BURN_IN,
+    l2: float = L2,
+    score: Any = LINEAR,
+    watch: Watch = lambda _: nullcontext(),
+) -> LogAnalysis:
+    """Diagnose a log, recover the policy behind it, follow its learner.
+
+    Warnings are kept in what is found, not given. `burn_in`, `l2` and `score` are those of `SuffixImitation`; a score
+    that is not linear is fitted beside the linear one.
+
+    Examples
+    --------
+    >>> from onlooker.simulation.environment import Environment
+    >>> from onlooker.simulation.learners import LinUCB
+    >>> from onlooker.simulation.play import simulate
+    >>> found = analyse(simulate(Environment(5, 10), LinUCB(), n_rounds=2000).log)
+    >>> found.diagnosis.verdict, found.summary.burn_in == found.curve.start
+    ('stable', True)
+    """
+    rounds = as_log(log, "a report")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OnlookerWarning)
+        with watch("choosing the burn-in") as progress:
+            curve = HeldOut(l2=l2, progress=progress).curve(rounds)
+        asked = burn_in
+        if burn_in == "auto":
+            # Its candidates were fitted a moment ago.
+            burn_in = 0 if curve is None else curve.start
+        observer = SuffixImitation(burn_in=burn_in, l2=l2).fit(rounds)
+        curved = None
+        if score not in (LINEAR, "linear"):
+            with watch("fitting curves"):
+                curved = curved_fit(rounds, score, burn_in=asked, l2=l2)
+        with watch("diagnosing"):
+            diagnosis = diagnose(rounds)
+        with watch("tracking") as progress:
+            tracking = TrackingObserver().fit(rounds, progress=progress)
+    return LogAnalysis(
+        log=rounds,
+        diagnosis=diagnosis,
+        policy=as_linear(observer.policy_, "a report"),
+        summary=observer.summary(),
+        curve=curve,
+        agreement=_agreement(rounds, observer.policy_, diagnosis.level),
+        tracking=tracking,
+        differences=typical_differences(rounds),
+        curved=curved,
+    )
+
+
+def typical_differences(log: BanditLog) -> Vector:
+    """Standard deviation of each feature between the arms of a round, in an even sample of the rounds, shape (d,).
+
+    Ones if there are too many features to write out even a few rounds.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.array([[[0.0, 1.0], [2.0, 1.0]]]), chosen=[0])
+    >>> typical_differences(log)
+    array([1., 0.])
+    """
+    choices = np.flatnonzero(log.n_arms > 1)
+    if not len(choices):
+        return np.zeros(log.n_features)
+    rounds = int(SAMPLED_VALUES / (log.n_features * float(log.n_arms[choices].mean())))
+    if rounds < LEAST_STRETCH and rounds < len(choices):
+        return np.ones(log.n_features)
+    part = log[choices[:: -(-len(choices) // rounds)]]
+    rows, sizes = part.dense.astype(np.float64, copy=False), part.n_arms[:, None]
+    means = np.add.reduceat(rows, part.offsets[:-1]) / sizes
+    squares = (rows - np.repeat(means, part.n_arms, axis=0)) ** 2
+    return np.asarray(np.sqrt((np.add.reduceat(squares, part.offsets[:-1]) / sizes).mean(axis=0)))
+
+
+def _agreement(log: BanditLog, policy: Policy, level: float) -> tuple[Stretch, ...]:
+    """Equal parts of the rounds that offer a choice."""
+    choices = np.flatnonzero(log.n_arms > 1)
+    hits = log.may_be(policy.choose(log))[choices]
+    chance = 1 / log.n_arms[choices]
+    count = min(STRETCHES, max(1, len(choices) // LEAST_STRETCH))
+    parts = np.array_split(np.arange(len(choices)), count)
+    return tuple(
+        Stretch(
+            start=int(choices[part[0]]),
+            stop=int(choices[part[-1]]) + 1,
+            chance=float(chance[part].mean()),
+            agreement=proportion(hits[part], level),
+        )
+        for part in parts
+    )
+
 
 DRAWN = 30
 """Effects that are drawn: the largest; the table has all."""
@@ -29,13 +208,6 @@ ARMS, FEATURES = 30, 20
 
 LONG = 15
 """A table of more coefficients stands behind a line to click."""
-
-
-def sections_of(found: LogAnalysis) -> tuple[Section, ...]:
-    """Everything about one learner, in reading order."""
-    curves = () if found.curved is None else curves_sections(found.curved)
-    tracked = tracking_section(found.tracking, found.diagnosis)
-    return values_section(found), *curves, *time_sections(found), burn_in_section(found), tracked
 
 
 @dataclass(frozen=True)
@@ -189,8 +361,9 @@ def time_sections(found: LogAnalysis) -> tuple[Section, Section]:
 
 def _dated(charts: tuple[Chart, ...], found: LogAnalysis) -> tuple[Chart, ...]:
     """The same, with the dates that the rounds on the axis are between."""
-    span = span_of(found.log)
-    return charts if span is None else tuple(replace(one, x_label=f"{one.x_label}, {span}") for one in charts)
+    if not found.log.dated:
+        return charts
+    return tuple(replace(one, x_label=f"{one.x_label}, {span_of(found.log)}") for one in charts)
 
 
 def agreement_chart(found: LogAnalysis, marks: tuple[Mark, ...]) -> Chart:
@@ -243,67 +416,6 @@ def burn_in_chart(curve: HeldOutCurve, burn_in: int) -> Chart:
         series=(Series("after this burn-in", curve.burn_ins.astype(np.float64), curve.losses, low=low, high=high),),
         levels=(Level("smallest", float(curve.losses[curve.best])),),
         marks=(Mark("chosen", float(burn_in)),),
-    )
-
-
-_LOADING = """
-
-from onlooker import LinearPolicy
-
-policy = LinearPolicy.load("policy.json")
-position = policy.pick(offers)"""
-
-
-def using_section(policy: LinearPolicy, saving: str) -> Section:
-    """How to save, load and use the policy."""
-    width = len(policy.theta)
-    offers = f"an array of shape (arms, {width})"
-    if policy.feature_names is not None:
-        columns = [repr(column) for column in Encoding.of(policy).columns]
-        shown = ", ".join(columns[:8]) + (f" and {len(columns) - 8} more" if len(columns) > 8 else "")
-        offers = (
-            f"a table (pandas, polars, pyarrow) with the columns {shown}, or {offers} in the order of "
-            "policy.feature_names"
-        )
-    return Section(
-        title="How to use the policy",
-        text=(
-            f"Save it once, load it anywhere. The offers have one row for each arm of a round: {offers}. The answer "
-            "is the position of the best arm, counted from 0. The file is JSON: loading it runs no code."
-        ),
-        code=saving + _LOADING,
-    )
-
-
-_TERMS = {
-    "agreement": "The share of rounds in which a policy picks what the learner picked.",
-    "burn-in": (
-        "The rounds at the beginning of the log that are discarded before a fit, because the learner was still "
-        "exploring."
-    ),
-    "evidence": "The probability of the picks under a model, averaged over what is unknown about it.",
-    "log-odds": "The logarithm of p / (1 - p).",
-    "predictability": (
-        "The share of picks that a policy predicts correctly when it was fitted to other rounds of the same period."
-    ),
-    "sandwich covariance": (
-        "An estimate of the covariance of the weights from the scatter of the rounds' gradients, which stays valid "
-        "where the model is not exactly right."
-    ),
-}
-"""As the glossary in `docs/` explains them."""
-
-
-def terms_section() -> Section:
-    """The terms of the page, a sentence each.
-
-    Examples
-    --------
-    >>> [term for term, _ in terms_section().table.rows][:2]
-    ['agreement', 'burn-in']
-    """
-    return Section(
-        title="Terms", table=Table((Column("term"), Column("meaning", wrap=True)), tuple(_TERMS.items())), folded=True
     )
 
 
