@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import absolute_largest
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.leverage import VALUES, Lifted, lifted_gradients
@@ -478,7 +479,7 @@ def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
 
 def _largest(rows: Features | Layout) -> Vector:
     """Largest absolute value of every feature."""
-    return rows.absolute_largest() if isinstance(rows, Layout) else np.abs(rows).max(axis=0).astype(np.float64)
+    return rows.absolute_largest() if isinstance(rows, Layout) else absolute_largest(rows).astype(np.float64)
 
 
 def _check_scale(log: BanditLog) -> None:

@@ -38,7 +38,7 @@ class FittedRounds:
         """Take the rounds of a log."""
         if log.possible is not None:
             return cls(_of_sets(log, log.possible))
-        picks, weights = log.features[log.chosen_rows], np.random.default_rng(0).random(log.n_features)
+        picks, weights = _picks(log), np.random.default_rng(0).random(log.n_features)
         if isinstance(picks, Layout):
             values: Vector = picks @ weights
         else:
@@ -78,6 +78,11 @@ class FittedRounds:
         often = counts[np.searchsorted(found, given)]
         each = np.where(often > 1, often, min(repeated, 1.0)) / n
         return float(np.exp(min(0.0, np.log(n) + np.log(each).sum())))
+
+
+def _picks(log: BanditLog) -> Features | Layout:
+    rows = log.features
+    return rows.take(log.chosen_rows, axis=0) if isinstance(rows, np.ndarray) else rows[log.chosen_rows]
 
 
 def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:
