@@ -194,6 +194,7 @@ class SoftmaxObjective(Objective):
         scaled: bool = False,
     ) -> None:
         self.log = log
+        self._most: Vector | None = None
         self.scaled = scaled
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
@@ -219,7 +220,9 @@ class SoftmaxObjective(Objective):
             )
         self.sets = log.possible is not None
         self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
-        _check_scale(log)
+        if stride == 1:
+            # A sketch is of rounds that were checked.
+            _check_scale(log)
         rows = log.features
         by_scores = isinstance(rows, Layout) or log.partial
         self._scored = scored_blocks(log[::stride], used, scaled=scaled) if by_scores else None
@@ -349,8 +352,10 @@ class SoftmaxObjective(Objective):
 
     def largest(self) -> Vector:
         """Largest absolute value of every feature, of a sample."""
-        features = self.log.features
-        return _largest(features[:: max(1, len(features) // 10_000)])
+        if self._most is None:
+            features = self.log.features
+            self._most = _largest(features[:: max(1, len(features) // 10_000)])
+        return self._most
 
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
