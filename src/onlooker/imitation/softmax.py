@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import absolute_largest
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.leverage import VALUES, Lifted, lifted_gradients
@@ -193,6 +194,7 @@ class SoftmaxObjective(Objective):
         scaled: bool = False,
     ) -> None:
         self.log = log
+        self._most: Vector | None = None
         self.scaled = scaled
         self.l2 = as_number(l2, "l2", least=0.0)
         self.stride = stride
@@ -218,7 +220,9 @@ class SoftmaxObjective(Objective):
             )
         self.sets = log.possible is not None
         self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
-        _check_scale(log)
+        if stride == 1:
+            # A sketch is of rounds that were checked.
+            _check_scale(log)
         rows = log.features
         by_scores = isinstance(rows, Layout) or log.partial
         self._scored = scored_blocks(log[::stride], used, scaled=scaled) if by_scores else None
@@ -348,8 +352,10 @@ class SoftmaxObjective(Objective):
 
     def largest(self) -> Vector:
         """Largest absolute value of every feature, of a sample."""
-        features = self.log.features
-        return _largest(features[:: max(1, len(features) // 10_000)])
+        if self._most is None:
+            features = self.log.features
+            self._most = _largest(features[:: max(1, len(features) // 10_000)])
+        return self._most
 
     def rounding(self) -> Vector:
         """What rounding may add to a value of each feature, shape (d,)."""
@@ -478,7 +484,7 @@ def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
 
 def _largest(rows: Features | Layout) -> Vector:
     """Largest absolute value of every feature."""
-    return rows.absolute_largest() if isinstance(rows, Layout) else np.abs(rows).max(axis=0).astype(np.float64)
+    return rows.absolute_largest() if isinstance(rows, Layout) else absolute_largest(rows).astype(np.float64)
 
 
 def _check_scale(log: BanditLog) -> None:

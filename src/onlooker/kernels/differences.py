@@ -11,6 +11,31 @@ LAST_DIGITS = 1e-12
 _compiled = cached_njit()
 
 
+@cached_njit(error_model="numpy")
+def fill_differences(features: Features, offsets: Index, rows: Matrix, shares: Matrix) -> None:
+    """Fill the features less their round's mean, and, unless it is empty, the same divided by the number of arms."""
+    d = features.shape[1]
+    mean, shared = np.empty(d), len(shares) > 0
+    for t in range(len(offsets) - 1):
+        first, stop = offsets[t], offsets[t + 1]
+        n = np.float64(stop - first)
+        # From the first arm, then from the mean: what all arms share leaves exactly nothing.
+        mean[:] = 0.0
+        for row in range(first, stop):
+            for j in range(d):
+                rows[row, j] = np.float64(features[row, j]) - np.float64(features[first, j])
+                mean[j] += rows[row, j]
+        for j in range(d):
+            mean[j] /= n
+        for row in range(first, stop):
+            for j in range(d):
+                rows[row, j] -= mean[j]
+        if shared:
+            for row in range(first, stop):
+                for j in range(d):
+                    shares[row, j] = rows[row, j] / n
+
+
 @_compiled
 def _more(features: Features, row: int, first: int, place: int) -> float:
     """What an arm has more of a feature than the first of its round."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.kernels.logit_round import compiled, learn, moderated, random_share, room, times
+from onlooker.kernels.logit_round import compiled, learn, moderated, pad, padded, random_share, room, times, unpad
 
 HALF_LIFE = 100.0
 """Rounds after which steps that shrink with time are half as large."""
@@ -156,18 +156,12 @@ def _remember(law: Law, pick: Vector, weight: float, last: Vector, inverse: Vect
 
 
 @compiled
-def _note(record: Record, t: int, member: Member) -> None:
+def _note(record: Record, t: int, mean: Vector, spread: Vector | Matrix) -> None:
     """Record the belief before the pick of round t."""
     if len(record.means):
-        record.means[t] = member.mean
+        record.means[t] = mean
     if len(record.spreads):
-        record.spreads[t] = member.spread
-
-
-@compiled
-def _side(spread: Vector | Matrix) -> int:
-    """Of the matrix of information that scratch space needs: none for a diagonal."""
-    return 0 if spread.ndim == 1 else len(spread)
+        unpad(spread, record.spreads[t])
 
 
 @compiled
@@ -189,23 +183,24 @@ def follow(
 
     `anchors` are the static member's weights before each round, or one row for all of them.
     """
-    at = room(offsets, rows.shape[1], _side(member.spread))
+    at, spread = room(offsets, rows.shape[1], member.spread.ndim), padded(member.spread)
     for t in range(len(record.means) if len(record.spreads) else len(chosen)):
         if first + t > 0:
-            step(law, first + t, gaps[t], anchors[min(t, len(anchors) - 1)], member, member.spread)
-        _note(record, t, member)
+            step(law, first + t, gaps[t], anchors[min(t, len(anchors) - 1)], member, spread)
+        _note(record, t, member.mean, spread)
         if t == len(chosen):
             break
         these = rows[offsets[t] : offsets[t + 1]]
-        moderated(these, member.mean, member.spread, at)
+        moderated(these, member.mean, spread, at)
         out = probabilities[offsets[t] : offsets[t + 1]]
         log_probabilities[t], weight = _judge(len(these), chosen[t], random_share(member.mean), at.shares, out)
         if len(these) > 1:
-            learn(these, chosen[t], member.mean, member.spread, at)
+            learn(these, chosen[t], member.mean, spread, at)
         _remember(law, picks[t], weight, member.last, member.inverse)
         if len(record.spreads):
             record.later_means[t] = member.mean
-            record.later_spreads[t] = member.spread
+            unpad(spread, record.later_spreads[t])
+    unpad(spread, member.spread)
 
 
 @compiled
@@ -293,9 +288,11 @@ def fill_probabilities(
     rows: Features, offsets: Index, means: Matrix, spreads: NDArray[np.float64], out: Vector
 ) -> None:
     """Fill the probabilities of every arm, random picks included, under one belief for all rounds or one for each."""
-    at = room(offsets, rows.shape[1], _side(spreads[0]))
+    at, spread = room(offsets, rows.shape[1], spreads.ndim - 1), padded(spreads[0])
     for t in range(len(offsets) - 1):
         place = min(t, len(means) - 1)
         n = offsets[t + 1] - offsets[t]
-        moderated(rows[offsets[t] : offsets[t + 1]], means[place], spreads[place], at)
+        if place == t:
+            pad(spreads[t], spread)
+        moderated(rows[offsets[t] : offsets[t + 1]], means[place], spread, at)
         _judge(n, 0, random_share(means[place]), at.shares, out[offsets[t] : offsets[t + 1]])

@@ -107,15 +107,16 @@ def _normalise(scores: Vector, n: int, top: float) -> float:
 
 
 @_compiled
-def _rank(scores: Vector, n: int, pick: int) -> tuple[bool, bool]:
+def _rank(scores: Vector, n: int, pick: int, top: float) -> tuple[bool, bool]:
     """Whether the pick, whose score is 0, is strictly above all other arms, and whether it is the first of the best."""
-    above, level, before = 0, 0, 0
+    if top > 0.0:
+        return False, False
+    level, before = 0, 0
     for k in range(n):
-        above += scores[k] > 0.0
         level += scores[k] == 0.0
     for k in range(pick):
         before += scores[k] == 0.0
-    return above == 0 and level == 1, above == 0 and before == 0
+    return level == 1, before == 0
 
 
 @_compiled
@@ -209,7 +210,7 @@ def accumulate(
         pick = chosen[t]
         following = offsets[min(t + stride, stop)]
         top = _scores(features, first, first + n, following, first + pick, theta, origin, probabilities)
-        alone, foremost = _rank(probabilities, n, pick)
+        alone, foremost = _rank(probabilities, n, pick, top)
         explained, agreed = explained + weight * alone, agreed + weight * foremost
         loss += weight * _normalise(probabilities, n, top)
         _fill_mean(features, first, probabilities, n, origin, mean)

@@ -9,7 +9,7 @@ from onlooker.base.numerics import WIDE
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.kernels.all_arms import all_arms
 from onlooker.kernels.cached_njit import cached_njit
-from onlooker.kernels.logit_round import MODERATION, Room, learn, moderated
+from onlooker.kernels.logit_round import MODERATION, Room, learn, moderated, padded
 from onlooker.kernels.logit_round import room as softmax_room
 from onlooker.kernels.margins import (
     Belief,
@@ -158,14 +158,11 @@ def _fill_scored(features: Features, first: int, n_arms: int, model: Model, beli
 
 @_compiled
 def _learn_softmax(rows: Features, pick: int, lapse: float, belief: Belief, at: Room, wider: Matrix) -> None:
-    """Take in a softmax pick; `wider` is room for the spread, beside which the share of random picks is known."""
+    """Take in a softmax pick; `wider` has the spread, beside which the share of random picks is known."""
     d = len(belief.mean)
     mean = np.empty(d + 1)
     mean[:d] = belief.mean
     mean[d] = math.log(lapse / (1.0 - lapse)) if lapse < 1.0 else 50.0
-    wider[:d, :d] = belief.spread
-    wider[d, :] = 0.0
-    wider[:, d] = 0.0
     learn(rows, pick, mean, wider, at)
     belief.mean[:] = mean[:d]
     belief.spread[:] = wider[:d, :d]
@@ -250,14 +247,15 @@ def _follow_softmax(
     matters then, and what the pick says of the weights is far from normal.
     """
     d = features.shape[1]
-    at, flattest = softmax_room(offsets, d, d + 1), 1.0 / math.sqrt(1.0 + MODERATION * UNCERTAIN)
+    at, flattest = softmax_room(offsets, d, 2), 1.0 / math.sqrt(1.0 + MODERATION * UNCERTAIN)
     variance, updates = (math.pi * model.temperature) ** 2 / 6.0, (model.waits, model.rate)
     noisy = Model(0.0, 0.0, variance, 0.0, model.lapse, model.shrink, *updates)
-    rows, wider = np.empty((len(at.scores), d)), np.empty((d + 1, d + 1))
+    rows, wider = np.empty((len(at.scores), d)), padded(np.zeros((d + 1, d + 1)))
     for t in range(len(chosen)):
         first, n_arms, pick = offsets[t], offsets[t + 1] - offsets[t], chosen[t]
         _fill_scored(features, first, n_arms, model, belief, rows)
-        moderated(rows[:n_arms], belief.mean, belief.spread, at)
+        wider[:d, :d] = belief.spread
+        moderated(rows[:n_arms], belief.mean, wider, at)
         if at.flats[:n_arms].min() < flattest:
             made = log_probabilities[t : t + 1], random_picks[t : t + 1]
             _follow_best(features, offsets[t : t + 2], chosen[t : t + 1], noisy, choices, belief, *made, tally, arms)
@@ -383,12 +381,12 @@ def pick_probabilities(features: Features, offsets: Index, model: Model, belief:
     """Fill how probable every arm of the rounds is as the learner's next pick."""
     if model.temperature > 0.0:
         d = features.shape[1]
-        wide = softmax_room(offsets, d, d + 1)
-        rows = np.empty((len(wide.scores), d))
+        wide = softmax_room(offsets, d, 2)
+        rows, spread = np.empty((len(wide.scores), d)), padded(belief.spread)
         for t in range(len(offsets) - 1):
             first, n_arms = offsets[t], offsets[t + 1] - offsets[t]
             _fill_scored(features, first, n_arms, model, belief, rows)
-            moderated(rows[:n_arms], belief.mean, belief.spread, wide)
+            moderated(rows[:n_arms], belief.mean, spread, wide)
             for k in range(n_arms):
                 probabilities[first + k] = (1.0 - model.lapse) * wide.shares[k] + model.lapse / n_arms
         return

@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import absolute_largest
 from onlooker.base.types import Features, Ids, Index, Vector
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog
@@ -238,7 +239,7 @@ def _largest(rows: Features | Layout) -> Vector:
     """Largest absolute value of every feature."""
     if isinstance(rows, Layout):
         return rows.absolute_largest()
-    return np.asarray(np.maximum(rows.max(axis=0), -rows.min(axis=0)), dtype=np.float64)
+    return absolute_largest(rows).astype(np.float64)
 
 
 @dataclass(frozen=True)

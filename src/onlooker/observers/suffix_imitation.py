@@ -12,7 +12,7 @@ from onlooker.base.checks import as_level, as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.numerics import normal_reach
+from onlooker.base.numerics import extremes, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, LengthRule
 from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
@@ -378,9 +378,12 @@ class SuffixImitation(Observer):
         rows = log.features if isinstance(log, BanditLog) else None
         self._seen = None
         if isinstance(rows, np.ndarray):
-            some = rows if len(rows) <= RANGED else rows[np.linspace(0, len(rows) - 1, RANGED).astype(np.int64)]
+            some = rows
+            if len(rows) > RANGED:
+                some = rows.take(np.linspace(0, len(rows) - 1, RANGED).astype(np.int64), axis=0)
             squares = np.einsum("ij,ij->j", some, some) / max(1, len(some))
-            self._seen = (some.min(axis=0), some.mean(axis=0), some.max(axis=0), squares)
+            low, high = extremes(some)
+            self._seen = (low, some.mean(axis=0), high, squares)
         self.policy_ = basis.policy(theta, log, band)
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None

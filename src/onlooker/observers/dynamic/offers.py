@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import absolute_largest
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout
@@ -33,11 +34,7 @@ def spread_units(log: BanditLog) -> Vector:
     array([1.        , 0.1767767,        inf])
     """
     every = log.features
-    most = (
-        every.absolute_largest()
-        if isinstance(every, Layout)
-        else np.maximum(every.max(axis=0, initial=0.0), -every.min(axis=0, initial=0.0)).astype(np.float64)
-    )
+    most = every.absolute_largest() if isinstance(every, Layout) else absolute_largest(every).astype(np.float64)
     # In powers of two, which change no digit: fourth powers of large or small features would be no proper numbers.
     power = np.ldexp(1.0, np.frexp(most)[1] - 1)
     squares, fourths = np.zeros((2, log.n_features))
@@ -77,7 +74,7 @@ def rows_in_units(log: BanditLog, units: Vector) -> tuple[Matrix, Matrix, Vector
                 first = int(np.searchsorted(log.offsets, differs[0], side="right")) - 1
                 units[column] = spread_units(log[first : first + 1])[column]
     rows, picks = _rows(features, log, units)
-    if len(rows) and not (np.abs(rows) <= LARGEST).all():
+    if len(rows) and not (absolute_largest(rows) <= LARGEST).all():
         row, column = np.argwhere(~(np.abs(rows) <= LARGEST))[0]
         first = int(np.searchsorted(log.offsets, row, side="right")) - 1
         most = np.abs(log.arms(first)[:, column]).max()

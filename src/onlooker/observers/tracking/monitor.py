@@ -16,6 +16,7 @@ import numpy as np
 from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import within
 from onlooker.base.errors import InputError
+from onlooker.base.numerics import absolute_largest
 from onlooker.base.types import Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_narrow, feature_labels, join_rounds
@@ -399,11 +400,9 @@ def check_largest(log: BanditLog, ridge: float) -> None:
     """Refuse features whose squares leave no digits for the ridge."""
     if not log.n_rounds:
         return
-    # Not by absolute values, which would be a second copy of the rounds.
     spread = np.zeros(log.n_features)
     for start, stop in ragged.blocks(log.offsets, log.n_features):
-        rows = log[start:stop].dense
-        spread = np.maximum(spread, np.maximum(rows.max(axis=0), -rows.min(axis=0)))
+        spread = np.maximum(spread, absolute_largest(log[start:stop].dense))
     names = feature_labels(log.weight_names, log.n_features)
     limit = LARGEST * max(1.0, ridge) ** 0.5
     if float(spread.max()) > limit:

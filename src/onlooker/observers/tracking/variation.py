@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.checks import as_number
-from onlooker.base.numerics import UNIDENTIFIED, Curvature, chi_square_p
+from onlooker.base.numerics import UNIDENTIFIED, Curvature, absolute_largest, chi_square_p
 from onlooker.base.types import Features, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout, divided
@@ -21,22 +21,30 @@ from onlooker.logs.log import BanditLog, finite_log
 def within_rounds(log: BanditLog) -> tuple[Vector, Matrix]:
     """Picked features less their round's mean, summed; and the features' covariance within a round, summed."""
     score, information = np.zeros(log.n_features), np.zeros((log.n_features, log.n_features))
-    for rows, part in differences(log):
+    for rows, shares, part in _differences(log, shared=True):
         score += rows[part.chosen_rows].sum(axis=0)
-        information += (rows / np.repeat(part.n_arms, part.n_arms)[:, None]).T @ rows
+        information += shares.T @ rows
     return score, information
 
 
-def differences(log: BanditLog) -> Iterator[tuple[Matrix, BanditLog]]:
-    """Features less their round's mean, and the rounds that they are of, some at a time."""
+def _differences(log: BanditLog, *, shared: bool = False) -> Iterator[tuple[Matrix, Matrix, BanditLog]]:
+    """Features less their round's mean, if `shared` the same by the number of arms, and their rounds, some at a time.
+
+    Arrays are used again for the next ones.
+    """
+    from onlooker.kernels.differences import fill_differences
+
+    room = np.empty((1 + shared, 0, log.n_features))
     for start, stop in ragged.blocks(log.offsets, log.n_features):
         part = log[start:stop]
-        rows = part.dense.astype(np.float64)
-        n_arms = part.n_arms
-        # From the first arm, then from the mean: what all arms share leaves exactly nothing.
-        rows -= np.repeat(rows[part.offsets[:-1]], n_arms, axis=0)
-        rows -= np.repeat(np.add.reduceat(rows, part.offsets[:-1]) / n_arms[:, None], n_arms, axis=0)
-        yield rows, part
+        size = len(part.features)
+        if size > room.shape[1]:
+            room = np.empty((1 + shared, size, log.n_features))
+        rows, shares = room[0, :size], room[1, :size] if shared else room[0, :0]
+        features = part.dense
+        features.setflags(write=False)
+        fill_differences(features, part.offsets, rows, shares)
+        yield rows, shares, part
 
 
 def uniform_p_value(score: Vector, information: Matrix) -> float:
@@ -279,8 +287,8 @@ def feature_sizes(log: BanditLog) -> Vector:
     0 for a feature that does not vary within any round.
     """
     squares, fourths, most = np.zeros((3, log.n_features))
-    for rows, part in differences(log):
-        most = np.maximum(most, np.abs(part.dense).max(axis=0))
+    for rows, _, part in _differences(log):
+        most = np.maximum(most, absolute_largest(part.dense))
         square = np.square(rows, out=rows)
         squares += square.sum(axis=0)
         fourths += np.einsum("ij,ij->j", square, square)
