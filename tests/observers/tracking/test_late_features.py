@@ -276,3 +276,14 @@ def test_tables_are_read_with_the_levels_that_are_new(tmp_path):
     for log in (read_log(path, like=like), scan_log(path, like=like)):
         assert log.feature_names == ("price", "colour=red", "colour=amber")
         assert log.categories == {"colour": ("blue", "red", "amber")}
+
+
+def test_every_forecast_gives_a_late_feature_its_own_unit():
+    """Forecasts that shared their units would find the unit given already, each at another moment."""
+    features, chosen, _, _ = late(0.0)
+    found = []
+    for size in (1.0, 2.0**-10):
+        log = BanditLog.from_dense(features * np.array([1, 1, 1, 1, size]), chosen)
+        verdict = TrackingObserver().fit(log).summary().verdict
+        found.append([verdict.noise.total, verdict.forgetting.total, verdict.turns.total, verdict.gradient.total])
+    np.testing.assert_allclose(found[1], found[0], atol=2.0)

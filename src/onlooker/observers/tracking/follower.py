@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,8 @@ class Follower:
             np.fill_diagonal(belief.spread[n_features // 2 :, n_features // 2 :], 1.0 / assumption.precision)
             belief.largest[1] = max(spread, 1.0 / assumption.precision)
         tally, middle = np.zeros((EPOCHS, 4, BINS)), np.zeros(n_features)
+        # A feature that comes late is given its unit by each follower of its own.
+        units, sizes = deepcopy(units), deepcopy(sizes)
         return cls(assumption, belief, tally, checkpoints, units, sizes, coding, middle=middle)
 
     def follow(self, log: BanditLog, progress: Progress | None = None, arms: Vector | None = None) -> Vector:
