@@ -59,6 +59,9 @@ ROUNDING = 1e-9
 OUT = 3.6
 """Standard deviations from which a residual speaks against a family: of some thirty, one is so far out by chance in a
 log of a hundred."""
+WORTH = 0.02
+"""Share of its lead over the model-free observer that a residual may be worth: with many arms and features leads are
+large, and so is what the filters' approximations leave."""
 TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
 SOME = 4
@@ -70,7 +73,7 @@ GRADIENT = (GRADIENT_SOFTMAX, GRADIENT_GREEDY)
 """Rivals that are never named and that a family has to be ahead of like another family: gradient steps."""
 HORIZON = 1000.0
 """Rounds over which one forgets: a learner that does so faster is still nearer to this than to none."""
-LEARNING = 2
+LEARNING = 3
 """Epochs in which a learner has to be ahead of policies that do not learn: later it may hardly learn any more."""
 HOPELESS = 30.0, 4.0
 """Log-probability and standard errors by which a family that is behind is not followed any further."""
@@ -266,6 +269,8 @@ class Contest:
         fixed = min(float(best.scores.gained(self.rivals[name].scores)[:LEARNING].sum()) for name in FIXED)
         residual = best.residuals.worst() if best.residuals.n_rounds else ("", 0.0)
         behind = -max(SURE, PART * ahead.total)
+        # Forecasts that allowed for it would gain half its square in log-probability.
+        worth = 0.5 * residual[1] ** 2 / max(ahead.total, 1e-9)
         demands = {
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
@@ -277,7 +282,8 @@ class Contest:
             "gradient": _is_ahead(gradient),
             # It has the family in it, nearly: picks that say nothing of turns leave both about even.
             "turns": turns.total > -SURE,
-            "residual": abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
+            "residual": worth <= WORTH
+            or abs(residual[1]) <= OUT * max(1.0, best.residuals.n_rounds / TOLERATED) ** 0.5,
         }
         return Verdict(
             nearest=nearest,
