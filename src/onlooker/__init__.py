@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from onlooker.imitation.burn_in import HeldOut as HeldOut
     from onlooker.imitation.burn_in import PowerRule as PowerRule
     from onlooker.imitation.burn_in import burn_in_sweep as burn_in_sweep
-    from onlooker.imitation.score_models import Linear as Linear
+    from onlooker.imitation.choice_model import Linear as Linear
     from onlooker.imitation.scores.additive import Additive as Additive
     from onlooker.imitation.scores.additive_policy import AdditivePolicy as AdditivePolicy
     from onlooker.imitation.scores.boosted import Boosted as Boosted
@@ -105,7 +105,7 @@ _HOMES = {
     "formats.obp": ("read_obp",),
     "formats.propensities": ("write_propensities",),
     "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
-    "imitation.score_models": ("Linear",),
+    "imitation.choice_model": ("Linear",),
     "imitation.scores.additive": ("Additive",),
     "imitation.scores.additive_policy": ("AdditivePolicy",),
     "imitation.scores.boosted": ("Boosted",),

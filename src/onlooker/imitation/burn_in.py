@@ -15,9 +15,9 @@ from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.threads import n_threads
 from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.imitation.choice_model import LINEAR, AnyScore, Basis, Linear, as_score
 from onlooker.imitation.newton import Fit, minimise
 from onlooker.imitation.out_of_core import refine_suffixes
-from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, Linear, as_score
 from onlooker.imitation.short import is_short, short_fit, short_losses, short_suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
 from onlooker.logs.categories import Categories

@@ -16,7 +16,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, warn
 from onlooker.base.notebook import InHtml, Pictured
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.imitation.score_models import LINEAR, Band, Basis
+from onlooker.imitation.choice_model import LINEAR, Band, Basis
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.drawn import with_picks
 from onlooker.logs.gaps import lost_before, with_stand_ins

@@ -25,7 +25,7 @@ from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
+from onlooker.imitation.choice_model import LINEAR, Linear, ScoreModel, as_score
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts, parts_of

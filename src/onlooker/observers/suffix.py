@@ -13,6 +13,7 @@ from onlooker.base.errors import InputError
 from onlooker.base.numerics import inverse, inverse_of
 from onlooker.base.types import Matrix, Vector
 from onlooker.imitation.burn_in import BurnIn, FixedStart, Fraction, HeldOut, LengthRule, PowerRule
+from onlooker.imitation.choice_model import Band, Basis
 from onlooker.imitation.leverage import with_leverage
 from onlooker.imitation.newton import Fit, minimise, minimise_and_look
 from onlooker.imitation.objective import (
@@ -24,7 +25,6 @@ from onlooker.imitation.objective import (
     window_width,
 )
 from onlooker.imitation.out_of_core import PartedObjective
-from onlooker.imitation.score_models import Band, Basis
 from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights
 from onlooker.logs.factored import FactoredRows

@@ -15,10 +15,19 @@ from onlooker.base.memory_limit import FITTING
 from onlooker.base.numerics import extremes, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, LengthRule
+from onlooker.imitation.choice_model import (
+    LINEAR,
+    Band,
+    Basis,
+    FreeScore,
+    Linear,
+    LinearBasis,
+    ScoreModel,
+    as_score,
+    pick_likelihood,
+)
 from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
-from onlooker.imitation.likelihood import pick_likelihood
 from onlooker.imitation.objective import CurvedPoint, Objective
-from onlooker.imitation.score_models import LINEAR, Band, Basis, FreeScore, Linear, LinearBasis, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
 from onlooker.imitation.scores.products import ProductsPolicy

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onlooker.observers.summaries import Coefficient, OfCoefficients, coefficients_table
+from onlooker.observers.tracking.assumptions import FAMILIES
 from onlooker.observers.tracking.contest import LEAST, Verdict
-from onlooker.observers.tracking.exploration import FAMILIES
 from onlooker.observers.tracking.monitor import Monitor
 from onlooker.observers.tracking.proof import Lead
 

@@ -15,7 +15,7 @@ from onlooker.base.text import ends_of
 from onlooker.diagnosis import Diagnosis
 from onlooker.diagnosis.result import date_of, dates_of
 from onlooker.evaluation.study import Watch
-from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.choice_model import LINEAR
 from onlooker.logs.categories import Encoding
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy

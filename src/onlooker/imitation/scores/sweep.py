@@ -9,8 +9,7 @@ import numpy as np
 from onlooker.base.types import Index, Matrix, Progress, Vector
 from onlooker.imitation.bounded import minimise_bounded
 from onlooker.imitation.burn_in import fit_suffixes
-from onlooker.imitation.likelihood import pick_likelihood
-from onlooker.imitation.score_models import AnyScore, Basis, FreeScore
+from onlooker.imitation.choice_model import AnyScore, Basis, FreeScore, pick_likelihood
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.logs.log import BanditLog
