@@ -20,8 +20,8 @@ from onlooker.logs.categories import Encoding
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import TrackingObserver
+from onlooker.observers.summaries import TrackingSummary
 from onlooker.observers.tracking import FAMILIES
-from onlooker.observers.tracking_summary import TrackingSummary
 from onlooker.report.curves import curves_sections
 from onlooker.report.log_analysis import LogAnalysis, analyse, burn_in_section, by_effect, time_sections, values_section
 from onlooker.report.page import Card, Column, Page, Section, Source, Table, provenance, render, terms_section
