@@ -78,8 +78,8 @@ def fit(
     """
     check_target("--out", out, () if by is None else groups.TABLES, log=log)
     check_engine(engine, address)
+    from onlooker.imitation.burn_in import as_burn_in
     from onlooker.observers import SuffixImitation
-    from onlooker.observers.suffix import as_burn_in
 
     observer = SuffixImitation(
         burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2),

@@ -14,7 +14,7 @@ from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.numerics import extremes, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.burn_in import BurnIn, LengthRule
+from onlooker.imitation.burn_in import BurnIn, LengthRule, as_burn_in, estimate, suffix_objective, suffix_start
 from onlooker.imitation.choice_model import (
     LINEAR,
     Band,
@@ -26,7 +26,7 @@ from onlooker.imitation.choice_model import (
     as_score,
     pick_likelihood,
 )
-from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
+from onlooker.imitation.fit_warnings import check_fit, check_large_fit, enough, likelihood_ratio, shrinkage
 from onlooker.imitation.objective import CurvedPoint, Objective
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
@@ -40,7 +40,6 @@ from onlooker.logs.log import BanditLog, as_log, check_room, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, feature_place
 from onlooker.observers.base import Observer
-from onlooker.observers.suffix import as_burn_in, enough, estimate, shrinkage, suffix_objective, suffix_start
 from onlooker.observers.summaries import NO_INTERVALS, Summary, coefficients
 
 RANGED = 20_000
