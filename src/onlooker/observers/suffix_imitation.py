@@ -304,6 +304,11 @@ class SuffixImitation(Observer):
         band = normal_reach(as_level(level)) * errors
         return Effect(name=name, x=points, effect=values, low=values - band, high=values + band, level=level)
 
+    @property
+    def _rule(self) -> BurnIn:
+        """The rule that `burn_in` stands for."""
+        return as_burn_in(self.burn_in, l2=self.l2)
+
     def _check_parameters(self) -> None:
         if self.loss not in {"softmax", "zero_one"}:
             raise InputError(f"loss is {self.loss!r}: use 'softmax' or 'zero_one'")
@@ -331,8 +336,7 @@ class SuffixImitation(Observer):
         """Objective of the rounds after the burn-in, how many are discarded, and the basis that it is about."""
         if isinstance(score, Linear):
             check_room(log, FITTING)
-            burn_in = as_burn_in(self.burn_in, l2=self.l2)
-            found = suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight, scaled=scaled)
+            found = suffix_objective(log, self._rule, l2=self.l2, sample_weight=sample_weight, scaled=scaled)
             return *found, LinearBasis(self.l2)
         start, weights = self._suffix(score, as_log(log), sample_weight)
         rounds = as_log(log).suffix(start)
@@ -347,9 +351,8 @@ class SuffixImitation(Observer):
 
     def _suffix(self, score: ScoreModel, log: BanditLog, sample_weight: ArrayLike | None) -> tuple[int, Vector | None]:
         """Rounds that the burn-in discards, judged by this score where it looks at the picks; weights of the others."""
-        burn_in = as_burn_in(self.burn_in, l2=self.l2)
-        if isinstance(burn_in, LengthRule):
-            return suffix_start(log, burn_in, sample_weight)
+        if isinstance(self._rule, LengthRule):
+            return suffix_start(log, self._rule, sample_weight)
         late = score.prepared(log.suffix(log.n_rounds // 2), l2=self.l2)
         return suffix_start(late.basis(log), as_burn_in(self.burn_in, l2=late.l2), sample_weight)
 
