@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 
 from onlooker import BanditLog, SuffixImitation
-from onlooker.imitation.burn_in import SWEEP_TOLERANCE
+from onlooker.imitation.burn_in import SWEEP_TOLERANCE, WITHOUT_INTERVALS
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.softmax import SoftmaxObjective
-from onlooker.observers.suffix import WITHOUT_INTERVALS
 
 L2 = 1e-4
 

@@ -21,7 +21,7 @@ from rivals.tables import markdown, spread
 from rivals.workloads import Workload
 
 from onlooker import BanditLog, Environment, LinUCB, SuffixImitation, burn_in_sweep, simulate
-from onlooker.imitation.burn_in import DEFAULT_ALPHAS
+from onlooker.imitation.sweep import DEFAULT_ALPHAS
 from onlooker.observers.tracking import UCB
 from onlooker.observers.tracking.follower import Assumption, Follower
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from onlooker.imitation.burn_in import DEFAULT_ALPHAS
+from onlooker.imitation.sweep import DEFAULT_ALPHAS
 
 HORIZONS = (500, 1000, 2000, 5000, 10000)
 SETTINGS = tuple(itertools.product(("LinUCB", "LinTS"), (20, 50), (50, 100, 200)))

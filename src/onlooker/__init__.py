@@ -34,13 +34,11 @@ if TYPE_CHECKING:
     from onlooker.formats import write_log as write_log
     from onlooker.formats.obp import read_obp as read_obp
     from onlooker.formats.propensities import write_propensities as write_propensities
-    from onlooker.imitation.burn_in import BurnInSweep as BurnInSweep
     from onlooker.imitation.burn_in import FixedStart as FixedStart
     from onlooker.imitation.burn_in import Fraction as Fraction
     from onlooker.imitation.burn_in import HeldOut as HeldOut
     from onlooker.imitation.burn_in import PowerRule as PowerRule
-    from onlooker.imitation.burn_in import burn_in_sweep as burn_in_sweep
-    from onlooker.imitation.score_models import Linear as Linear
+    from onlooker.imitation.choice_model import Linear as Linear
     from onlooker.imitation.scores.additive import Additive as Additive
     from onlooker.imitation.scores.additive_policy import AdditivePolicy as AdditivePolicy
     from onlooker.imitation.scores.boosted import Boosted as Boosted
@@ -50,6 +48,8 @@ if TYPE_CHECKING:
     from onlooker.imitation.scores.products import Products as Products
     from onlooker.imitation.scores.products import ProductsPolicy as ProductsPolicy
     from onlooker.imitation.scores.trees import BoostedPolicy as BoostedPolicy
+    from onlooker.imitation.sweep import BurnInSweep as BurnInSweep
+    from onlooker.imitation.sweep import burn_in_sweep as burn_in_sweep
     from onlooker.logs.effects import Effect as Effect
     from onlooker.logs.gaps import fill_gaps as fill_gaps
     from onlooker.logs.log import BanditLog as BanditLog
@@ -104,8 +104,9 @@ _HOMES = {
     "formats": ("LogScan", "read_log", "read_logs", "scan_log", "write_log"),
     "formats.obp": ("read_obp",),
     "formats.propensities": ("write_propensities",),
-    "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut", "BurnInSweep", "burn_in_sweep"),
-    "imitation.score_models": ("Linear",),
+    "imitation.burn_in": ("FixedStart", "Fraction", "PowerRule", "HeldOut"),
+    "imitation.sweep": ("BurnInSweep", "burn_in_sweep"),
+    "imitation.choice_model": ("Linear",),
     "imitation.scores.additive": ("Additive",),
     "imitation.scores.additive_policy": ("AdditivePolicy",),
     "imitation.scores.boosted": ("Boosted",),

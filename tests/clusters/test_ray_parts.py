@@ -18,7 +18,7 @@ from onlooker.base.errors import ClusterError, InputError
 from onlooker.clusters import RayParts, ray_parts
 from onlooker.clusters.part_store import packed
 from onlooker.formats import LogScan, scan_log, write_parts
-from onlooker.imitation.burn_in import burn_in_sweep
+from onlooker.imitation.sweep import burn_in_sweep
 from onlooker.logs.parts_summary import summarise_parts
 from onlooker.observers import SuffixImitation
 from strategies import assert_equal_logs

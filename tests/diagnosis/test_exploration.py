@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, diagnose
-from onlooker.observers.dynamic.guesses import best_guesses
+from onlooker.observers.dynamic.smoother import best_guesses
 
 
 def gradient_log(seed, *, decisive=None, random=0.1, n_rounds=3000, n_arms=10, d=8):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
-from onlooker.imitation.burn_in import FixedStart, Fraction, HeldOut, PowerRule, power_start
+from onlooker.imitation.burn_in import FixedStart, Fraction, HeldOut, PowerRule, as_burn_in, power_start
 from onlooker.logs.log import BanditLog
-from onlooker.observers.suffix import as_burn_in
 from onlooker.observers.suffix_imitation import SuffixImitation
 
 

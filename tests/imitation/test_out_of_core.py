@@ -8,11 +8,12 @@ import pytest
 
 from onlooker.base.errors import InputError, PenaltyDominatesWarning
 from onlooker.diagnosis import diagnose
-from onlooker.imitation.burn_in import HeldOut, PowerRule, burn_in_sweep
+from onlooker.imitation.burn_in import HeldOut, PowerRule
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.objective import FAIR, FINE, Pass
 from onlooker.imitation.out_of_core import PartedObjective, RunPass, refine_suffixes, suffixes
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
+from onlooker.imitation.sweep import burn_in_sweep
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts_summary import EvenSample, summarise_parts
 from onlooker.observers import SuffixImitation, TrackingObserver

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from onlooker import BanditLog, InputError, SuffixImitation
 from onlooker.base.errors import CoarseSetsWarning
-from onlooker.imitation.likelihood import revealed
+from onlooker.imitation.choice_model import revealed
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.objective import Pass
 from onlooker.imitation.sets import descend

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
-from onlooker.imitation.burn_in import burn_in_sweep, fit_suffixes
+from onlooker.imitation.burn_in import fit_suffixes
+from onlooker.imitation.sweep import burn_in_sweep
 from onlooker.logs.log import BanditLog
 from onlooker.observers.suffix_imitation import SuffixImitation
 

@@ -11,7 +11,7 @@ from onlooker.base.errors import InputError
 from onlooker.cli.fit import fit
 from onlooker.evaluation.metrics import direction_error
 from onlooker.imitation.burn_in import HeldOut
-from onlooker.imitation.score_models import as_score
+from onlooker.imitation.choice_model import as_score
 from onlooker.logs.log import BanditLog
 from onlooker.observers import SuffixImitation
 from onlooker.simulation.environment import Environment

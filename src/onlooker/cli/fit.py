@@ -79,16 +79,17 @@ def fit(
     check_target("--out", out, () if by is None else groups.TABLES, log=log)
     check_engine(engine, address)
     from onlooker.observers import SuffixImitation
-    from onlooker.observers.suffix import as_burn_in
 
     observer = SuffixImitation(
-        burn_in=as_burn_in(options.as_burn_in(burn_in), l2=l2),
+        burn_in=options.as_burn_in(burn_in),
         l2=l2,
         loss=loss,
         covariance=covariance,
         seed=seed,
         score=score,
     )
+    # A rule that cannot be is refused before the log is read.
+    observer.burn_in = observer._rule  # noqa: SLF001  no name for users
     if pool and score != "linear":
         raise InputError("--score: weights are pooled of linear scores only, leave out --pool or use --score linear")
     if by is not None:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from onlooker.logs.parts import Parts
     from onlooker.logs.policy import LinearPolicy
     from onlooker.observers import TrackingObserver
+    from onlooker.observers.summaries import TrackingSummary
     from onlooker.observers.tracking import Exploration
-    from onlooker.observers.tracking_summary import TrackingSummary
     from onlooker.report.page import Table
 
 

@@ -30,7 +30,7 @@ from onlooker.imitation.softmax import SoftmaxObjective
 from onlooker.imitation.stretches import FAST, LATE, LEAST_WEIGHT, explain, fit_policy
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
-from onlooker.observers.dynamic.guesses import best_guesses
+from onlooker.observers.dynamic.smoother import best_guesses
 
 DRAWS = 10
 """Policies as plausible as the estimate, by which its error is judged, always the same ones."""

@@ -24,7 +24,7 @@ from onlooker.diagnosis.picking import (
 from onlooker.diagnosis.predictability import MATERIAL, Estimate, Settling, proportion
 from onlooker.diagnosis.result import Diagnosis, RoundEstimate, State, Values
 from onlooker.diagnosis.sets import diagnose_drawn
-from onlooker.imitation.score_models import LINEAR, Linear, as_score
+from onlooker.imitation.choice_model import LINEAR, Linear, as_score
 from onlooker.imitation.scores.choice import expanded
 from onlooker.imitation.stretches import LATE
 from onlooker.logs.log import BanditLog, as_log, as_narrow, check_room

@@ -19,7 +19,7 @@ from onlooker.base.types import Progress, Vector
 from onlooker.evaluation.metrics import agreement, direction_error, information_share, predictive_regret
 from onlooker.evaluation.peak_memory import Peak, peak_memory
 from onlooker.evaluation.propensities import predicted_ahead
-from onlooker.imitation.burn_in import BurnInSweep
+from onlooker.imitation.sweep import BurnInSweep
 from onlooker.logs.log import BanditLog, check_room
 from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.observers import Observer

@@ -19,8 +19,8 @@ from onlooker.evaluation.overlap import Calibration, Overlap, calibration, overl
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.observers import DynamicImitation, Observer, SuffixImitation, TrackingObserver
 from onlooker.observers.ahead import all_alike, mixed, recalibrated
-from onlooker.observers.dynamic.bank import Bank
 from onlooker.observers.dynamic.draws import drawn_probabilities
+from onlooker.observers.dynamic.follower import Bank
 
 AUTO = (SuffixImitation, DynamicImitation, TrackingObserver)
 """Observers that `"auto"` combines."""

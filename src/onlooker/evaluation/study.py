@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from onlooker.base.types import Progress
 from onlooker.evaluation.comparison import Comparison, Curve, Truth, compare, default_observers, judge, judge_sweep
-from onlooker.imitation.burn_in import burn_in_sweep
+from onlooker.imitation.sweep import burn_in_sweep
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import Observer, TrackingObserver
 from onlooker.simulation.environment import Environment

@@ -17,7 +17,8 @@ from onlooker.base.errors import OnlookerWarning
 from onlooker.base.types import Matrix
 from onlooker.evaluation.metrics import direction_error, predictive_regrets
 from onlooker.experiments.runner import Task, TaskProgress, run_tasks
-from onlooker.imitation.burn_in import DEFAULT_ALPHAS, HeldOut, fit_suffixes, power_start
+from onlooker.imitation.burn_in import HeldOut, fit_suffixes, power_start
+from onlooker.imitation.sweep import DEFAULT_ALPHAS
 from onlooker.logs.log import BanditLog
 from onlooker.observers import Observer
 from onlooker.simulation.environment import Environment

@@ -1,10 +1,13 @@
-"""Where to start: rules for the burn-in, the curve over all of them, and the choice by held-out picks."""
+"""Where to start, and what the rounds from there on show.
+
+Rules for the burn-in, the choice by held-out picks, the objective of the rounds after it, and the estimate from them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,20 +16,35 @@ from onlooker.base.checks import as_number, as_whole
 from onlooker.base.defaults import L2
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.threads import n_threads
+from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Index, Matrix, Progress, Vector
-from onlooker.imitation.newton import Fit, minimise
-from onlooker.imitation.out_of_core import refine_suffixes
-from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, Linear, as_score
+from onlooker.imitation.choice_model import Band, Basis
+from onlooker.imitation.fit_warnings import enough
+from onlooker.imitation.leverage import with_leverage
+from onlooker.imitation.newton import Fit, minimise, minimise_and_look
+from onlooker.imitation.objective import (
+    CurvedPoint,
+    Objective,
+    Point,
+    model_covariance,
+    sandwich_covariance,
+    window_width,
+)
+from onlooker.imitation.out_of_core import PartedObjective
+from onlooker.imitation.scores.smooth_fit import smooth_estimate
 from onlooker.imitation.short import is_short, short_fit, short_losses, short_suffixes
-from onlooker.imitation.softmax import SoftmaxObjective, round_losses, split
-from onlooker.logs.categories import Categories
-from onlooker.logs.crossing import Crossing
+from onlooker.imitation.softmax import SoftmaxObjective, after, as_weights, round_losses, split
+from onlooker.logs.factored import FactoredRows
+from onlooker.logs.layouts import MOST_WEIGHTS, Layout
 from onlooker.logs.log import BanditLog, as_log, check_room
 from onlooker.logs.parts import Parts
-from onlooker.logs.parts_summary import PartsSummary, summarise_parts
-from onlooker.logs.policy import LinearPolicy, Policy
+from onlooker.logs.parts_summary import summarise_parts
 from onlooker.logs.ragged import whole_slates
+
+SWEEP_TOLERANCE = 3e-5
+"""Newton decrement at which a fit of a sweep is done: far below what tells two burn-ins apart."""
+WITHOUT_INTERVALS = 1e-5
+"""Newton decrement at which a fit without intervals is done: the loss is then within 1e-10 of its minimum."""
 
 
 @runtime_checkable
@@ -114,155 +132,6 @@ def power_start(n_rounds: int, exponent: float) -> int:
     """`floor(N ** exponent)`, exact where the power is a whole number."""
     power = float(n_rounds) ** exponent
     return min(n_rounds, int(np.floor(power * (1 + 1e-12))))
-
-
-DEFAULT_ALPHAS = (
-    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.84),
-    *(0.87, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
-)
-"""Dense near 1, where `N ** alpha` runs from a quarter of the log to nearly all of it."""
-
-SWEEP_TOLERANCE = 3e-5
-"""Newton decrement at which a fit of a sweep is done: far below what tells two burn-ins apart."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BurnInSweep:
-    """What imitation finds after each burn-in."""
-
-    alphas: Vector
-    """Exponents: `N ** alpha` rounds are discarded, shape (m,)."""
-
-    burn_ins: Index
-    """Rounds discarded, shape (m,)."""
-
-    thetas: Matrix
-    """One row per alpha, shape (m, d); NaN where no round with a choice is left. Trees and networks have none."""
-
-    losses: Vector
-    """Mean softmax loss on each suffix, shape (m,)."""
-
-    feature_names: tuple[str, ...] | None
-    """Of the log."""
-
-    categories: Categories | None = None
-    """Of the log."""
-
-    crossing: Crossing | None = None
-    """Of the log."""
-
-    basis: Basis | None = None
-    """What thetas are weights of, where the score is not linear."""
-
-    policies: tuple[Policy | None, ...] | None = None
-    """One per alpha, where the score is not linear in any basis; None where no round with a choice is left."""
-
-    def policy(self, index: int) -> Policy:
-        """Policy found at the `index`-th alpha."""
-        theta, found = self.thetas[index], None if self.policies is None else self.policies[index]
-        if found is not None:
-            return found
-        if np.isnan(self.losses[index]):
-            raise InputError(f"a burn-in of {self.burn_ins[index]} rounds leaves no round with a choice")
-        return LinearPolicy.of(theta, self) if self.basis is None else self.basis.policy(theta, self)
-
-
-def burn_in_sweep(
-    log: BanditLog | Parts,
-    alphas: ArrayLike | None = None,
-    *,
-    l2: float = L2,
-    progress: Progress | None = None,
-    score: Any = LINEAR,
-) -> BurnInSweep:
-    """Fit the suffix after `N ** alpha` rounds for every alpha (`DEFAULT_ALPHAS` unless given).
-
-    An alpha of 0 discards one round, an alpha of 1 all of them: there thetas are NaN. A log that is not in memory,
-    as `scan_log` gives it, is scanned a few times, for all alphas at once.
-
-    With a `score` that is linear in a basis, as `Additive()`, thetas are the weights of the basis, which is chosen on
-    the second half of the log. Trees and networks are fitted again after every burn-in; `policy(index)` gives them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(300, 4, 2))
-    >>> log = BanditLog.from_dense(X, chosen=(X @ [1.0, 2.0]).argmax(axis=1))
-    >>> sweep = burn_in_sweep(log, [0.0, 0.5, 0.9])
-    >>> sweep.burn_ins
-    array([  1,  17, 169])
-    >>> sweep.thetas.shape
-    (3, 2)
-    """
-    try:
-        grid = np.array(DEFAULT_ALPHAS if alphas is None else alphas, dtype=np.float64)
-    except (TypeError, ValueError):
-        grid = np.full(1, np.nan)
-    if grid.ndim != 1 or not len(grid) or not ((grid >= 0) & (grid <= 1)).all():
-        raise InputError("alphas must be a list of numbers between 0 and 1")
-    model = as_score(score)
-    if not isinstance(model, Linear):
-        log = as_log(log, f"a sweep with score={score!r}")
-    # Of a log in parts, every pass finds the curvature of every suffix.
-    check_room(log, FITTING + (len(grid) * (2 + 2 * n_threads()) if isinstance(log, Parts) else 0))
-    seen = summarise_parts(log) if isinstance(log, Parts) else None
-    if seen is not None and seen.sample.partial:
-        raise InputError(
-            "picks or offers are known only in part, and a sweep over burn-ins then needs the log in memory: read it "
-            "with read_log(path) instead of scan_log"
-        )
-    n_rounds = as_log(log).n_rounds if seen is None else seen.n_rounds
-    burn_ins = np.array([power_start(n_rounds, float(alpha)) for alpha in grid], dtype=np.int64)
-    if isinstance(log, BanditLog):
-        burn_ins = whole_slates(log.round_ids, log.n_arms, burn_ins)
-    if not isinstance(model, Linear):
-        return _score_sweep(as_log(log), grid, burn_ins, model, l2=l2, progress=progress)
-    if isinstance(log, Parts) and seen is not None:
-        thetas, losses = _fit_parts(log, seen, burn_ins, l2=l2, progress=progress)
-    else:
-        thetas, losses = fit_suffixes(as_log(log), burn_ins, l2=l2, progress=progress)
-    return BurnInSweep(
-        alphas=grid,
-        burn_ins=burn_ins,
-        thetas=thetas,
-        losses=losses,
-        feature_names=log.feature_names,
-        categories=log.categories,
-        crossing=getattr(log, "crossing", None),
-    )
-
-
-def _score_sweep(
-    log: BanditLog, grid: Vector, burn_ins: Index, model: AnyScore | str, *, l2: float, progress: Progress | None
-) -> BurnInSweep:
-    """A sweep with a score that is not linear; `"auto"` takes one for all burn-ins."""
-    from onlooker.imitation.scores.choice import choose_score
-    from onlooker.imitation.scores.sweep import swept
-
-    if log.partial:
-        raise InputError(f"score={model!r} needs all rounds, picks and offers: use score=Linear() here")
-    taken = choose_score(log, l2=l2).model if isinstance(model, str) else model
-    written = log.written_out()
-    found = swept(written, burn_ins, taken, l2=l2, progress=progress)
-    return BurnInSweep(
-        alphas=grid,
-        burn_ins=burn_ins,
-        feature_names=written.feature_names,
-        categories=written.categories,
-        **{name: getattr(found, name) for name in ("thetas", "losses", "basis", "policies")},
-    )
-
-
-def _fit_parts(
-    parts: Parts, seen: PartsSummary, burn_ins: Index, *, l2: float, progress: Progress | None
-) -> tuple[Matrix, Vector]:
-    """Theta and mean loss for each suffix: those of a sample first, then of all rounds from there."""
-    near, losses = fit_suffixes(seen.sample, -(-burn_ins // seen.stride), l2=l2)
-    if seen.stride == 1:
-        return near, losses
-    return refine_suffixes(
-        parts, burn_ins, near, n_rounds=seen.n_rounds, l2=l2, tolerance=SWEEP_TOLERANCE, progress=progress
-    )
 
 
 def fit_suffixes(
@@ -449,3 +318,133 @@ class HeldOutCurve:
     """Position of the smallest loss."""
     start: int
     """The burn-in to take: the shortest that is not clearly worse than the best."""
+
+
+def as_burn_in(burn_in: object, *, l2: float = L2) -> BurnIn:
+    """The rule that a `burn_in` parameter stands for.
+
+    Examples
+    --------
+    >>> as_burn_in("rule"), as_burn_in(500), as_burn_in(0.25)
+    (PowerRule(exponent=0.9), FixedStart(rounds=500), Fraction(fraction=0.25))
+    """
+    named: dict[object, BurnIn] = {"naive": FixedStart(0), "rule": PowerRule(0.9), "auto": HeldOut(l2=l2)}
+    if isinstance(burn_in, str) and burn_in in named:
+        return named[burn_in]
+    if isinstance(burn_in, (int, np.integer)) and not isinstance(burn_in, bool):
+        return FixedStart(int(burn_in))
+    if isinstance(burn_in, (float, np.floating)):
+        return Fraction(float(burn_in))
+    if isinstance(burn_in, BurnIn) and not isinstance(burn_in, type):
+        return burn_in
+    raise InputError(
+        f"burn_in is {burn_in!r}: use 'naive', 'rule', 'auto', a number of rounds, a fraction below 1, "
+        "or an object with start(log)"
+    )
+
+
+def suffix_objective(
+    log: BanditLog | Parts,
+    burn_in: BurnIn,
+    *,
+    l2: float,
+    sample_weight: ArrayLike | None = None,
+    scaled: bool = False,
+) -> tuple[Objective, int]:
+    """Objective of the rounds after the burn-in, and how many are discarded.
+
+    Of a log in parts, a burn-in that looks at the log itself sees an even sample of its rounds: its answer is a
+    multiple of the distance between them. Where all rounds fit into the sample, it is the log. With weights, rules and
+    `"auto"` count a round as often as its weight says; a number of rounds is a place in the log, whatever the weights.
+    Weights that are `scaled` do not count rounds: each is one piece of evidence, however large its weight.
+    """
+    if isinstance(log, Parts):
+        if sample_weight is not None:
+            raise InputError("sample_weight is for logs in memory: leave it out, or read the log")
+        return _of_parts(log, burn_in, l2)
+    if scaled and sample_weight is not None:
+        n_rounds = as_log(log).n_rounds
+        start = _checked(burn_in.start(log), n_rounds)
+        shares = as_weights(sample_weight, n_rounds)[start:]
+        return SoftmaxObjective(log.suffix(start), l2=l2, weights=shares / shares.mean(), scaled=True), start
+    start, weights = suffix_start(as_log(log), burn_in, sample_weight)
+    return SoftmaxObjective(log.suffix(start), l2=l2, weights=weights), start
+
+
+def suffix_start(log: BanditLog, burn_in: BurnIn, sample_weight: ArrayLike | None = None) -> tuple[int, Vector | None]:
+    """How many rounds the burn-in discards, and the weights of the others where there are weights."""
+    if sample_weight is not None:
+        return _weighted_suffix(log, burn_in, as_weights(sample_weight, log.n_rounds, "sample_weight"))
+    start = _checked(burn_in.start(log), log.n_rounds)
+    return int(whole_slates(log.round_ids, log.n_arms, np.array([start]))[0]), None
+
+
+def _weighted_suffix(log: BanditLog, burn_in: BurnIn, weights: Vector) -> tuple[int, Vector]:
+    """Rounds discarded altogether, and the weights of the others."""
+    if isinstance(burn_in, FixedStart):
+        start = _checked(burn_in.rounds, log.n_rounds)
+        return start, weights[start:]
+    if not weights.any():
+        raise InputError("every round has weight 0: there is nothing to imitate")
+    n_counted = int(weights.sum())
+    if isinstance(burn_in, HeldOut):
+        return after(weights, burn_in.start(log, weights))
+    if isinstance(burn_in, LengthRule):
+        return after(weights, _checked(burn_in.start_of(n_counted), n_counted))
+    raise InputError(
+        f"burn_in={burn_in!r} does not see sample_weight: use 'naive', 'rule', 'auto', a number of rounds or a fraction"
+    )
+
+
+def _of_parts(parts: Parts, burn_in: BurnIn, l2: float) -> tuple[Objective, int]:
+    found = summarise_parts(parts)
+    if isinstance(found.sample.features, FactoredRows) and getattr(parts, "crossing", None) is None:
+        raise InputError("the parts hold contexts and arms, but no `crossing` names their weights: give them one")
+    if isinstance(burn_in, LengthRule):
+        start = _checked(burn_in.start_of(found.n_rounds), found.n_rounds)
+    else:
+        start = _checked(found.stride * as_whole(burn_in.start(found.sample), "the burn-in"), found.n_rounds)
+    start = found.behind_slate(parts, start)
+    if found.stride == 1:
+        return SoftmaxObjective(found.sample.suffix(start), l2=l2), start
+    return PartedObjective(parts, start=start, l2=l2, summary=found), start
+
+
+def _checked(start: object, n_rounds: int) -> int:
+    found = as_whole(start, "the burn-in")
+    if found >= n_rounds:
+        raise InputError(f"a burn-in of {found} rounds leaves nothing of a log with {n_rounds}: make it shorter")
+    return found
+
+
+def estimate(
+    objective: Objective, basis: Basis, lags: int | None, *, model: bool
+) -> tuple[Fit, Point, Matrix | None, Band | None]:
+    """The minimum, the curvature there, the covariance that follows, None for too many weights; bands of curves."""
+    if basis.smooth is not None:
+        return smooth_estimate(objective, basis, None if model else window_width(objective, lags))
+    if objective.many and not _has_covariance(objective):
+        fit = minimise(objective, tolerance=WITHOUT_INTERVALS)
+        fit = replace(fit, at=objective.judged(fit.theta))
+        return fit, fit.at, None, None
+    if model:
+        fit, curved = minimise_and_look(objective, objective.evaluate)
+        return fit, curved, model_covariance(objective, curved, _metric(objective, curved, fit)), None
+    width = window_width(objective, lags)
+    fit, scattered = minimise_and_look(objective, lambda theta: objective.at_minimum(theta, width))
+    metric = _metric(objective, scattered, fit)
+    covariance = sandwich_covariance(objective, scattered, width, metric)
+    return fit, scattered, with_leverage(objective, scattered, covariance, metric), None
+
+
+def _has_covariance(objective: Objective) -> bool:
+    """Whether there are intervals: of dense rows always."""
+    dense = isinstance(objective, SoftmaxObjective) and not isinstance(objective.log.features, Layout)
+    return dense or (objective.n_features <= MOST_WEIGHTS and enough(objective))
+
+
+def _metric(objective: Objective, at: CurvedPoint, fit: Fit) -> Matrix | None:
+    """Inverse of the Hessian where that is known, or has to leave out what is redundant by design; else None."""
+    if objective.many:
+        return fit.metric
+    return inverse_of(objective.filled(at.hessian)) if objective.n_redundant else None

@@ -33,7 +33,7 @@ from onlooker.base.numerics import (
 )
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.imitation.newton import Fit, minimise
-from onlooker.imitation.objective import ArmsSeen, Objective
+from onlooker.imitation.objective import ArmsSeen, CurvedPoint, Objective
 from onlooker.imitation.softmax import SoftmaxObjective, round_losses
 from onlooker.logs.layouts import MOST_WEIGHTS
 from onlooker.logs.log import BanditLog, feature_labels
@@ -392,3 +392,16 @@ def _some(names: Sequence[str], which: Flags) -> str:
 def _listed(names: Sequence[str], places: Index) -> str:
     shown = [repr(names[j]) for j in places.tolist()]
     return ", ".join(shown[:5]) + (f" and {len(shown) - 5} more" if len(shown) > 5 else "")
+
+
+def enough(objective: Objective) -> bool:
+    """Whether there are more rounds than weights that they could identify."""
+    return objective.n_rounds > objective.n_features - objective.n_redundant
+
+
+def shrinkage(objective: Objective, at: CurvedPoint, fit: Fit, smooth: NDArray[np.bool_] | None) -> float:
+    """By how much regularisation shrinks the weights, to first order; those of curves are shrunken on purpose."""
+    theta = at.theta if smooth is None else np.where(smooth, 0.0, at.theta)
+    squared = float(theta @ theta)
+    metric = fit.metric if objective.many and fit.metric is not None else inverse(at.hessian)
+    return float(objective.l2 * theta @ metric @ theta) / squared if squared else 0.0

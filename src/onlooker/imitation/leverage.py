@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.numerics import inverse, student_factor
 from onlooker.base.types import Matrix, Vector
-from onlooker.imitation.likelihood import Likelihood, even_arms, revealed
+from onlooker.imitation.choice_model import Likelihood, even_arms, revealed
 from onlooker.imitation.objective import CurvedPoint, Objective
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout

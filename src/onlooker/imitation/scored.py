@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.imitation.choice_model import even_arms, explained_and_agreed, revealed
 from onlooker.imitation.dense_passes import DenseRows
-from onlooker.imitation.likelihood import even_arms, explained_and_agreed, revealed
 from onlooker.imitation.objective import Pass, Sums, Windows
 from onlooker.logs.factored import FactoredRows
 from onlooker.logs.layouts import Layout

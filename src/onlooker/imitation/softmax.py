@@ -14,8 +14,8 @@ from onlooker.base.errors import InputError
 from onlooker.base.numerics import absolute_largest
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
+from onlooker.imitation.choice_model import revealed
 from onlooker.imitation.leverage import VALUES, Lifted, lifted_gradients
-from onlooker.imitation.likelihood import revealed
 from onlooker.imitation.objective import FINE, ArmsSeen, Objective, Pass, Point, Sums, Windows, added
 from onlooker.imitation.scored import CURVED_ROWS, Block, scored_blocks
 from onlooker.imitation.short import is_short, short_minimum

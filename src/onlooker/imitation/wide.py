@@ -8,7 +8,7 @@ import numpy as np
 
 from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Matrix, Vector
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.logs.factored_curvature import diagonal_preconditioner
 from onlooker.logs.log import BanditLog
 

@@ -9,9 +9,8 @@ from onlooker.observers.earlier.ibcb import IBCB
 from onlooker.observers.earlier.nonparametric_icb import NonparametricICB
 from onlooker.observers.earlier.ranked_blocks import RankedBlocks
 from onlooker.observers.suffix_imitation import SuffixImitation
-from onlooker.observers.summaries import Coefficient, Summary
+from onlooker.observers.summaries import Coefficient, Summary, TrackingSummary
 from onlooker.observers.tracking_observer import TrackingObserver
-from onlooker.observers.tracking_summary import TrackingSummary
 
 __all__ = [
     "IBCB",

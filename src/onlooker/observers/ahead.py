@@ -16,7 +16,7 @@ import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Vector
-from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.choice_model import LINEAR
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog

@@ -16,7 +16,7 @@ from onlooker.base.checks import counted
 from onlooker.base.errors import FittedRoundsWarning, InputError, NotFittedError, OnlookerWarning, warn
 from onlooker.base.notebook import InHtml, Pictured
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.imitation.score_models import LINEAR, Band, Basis
+from onlooker.imitation.choice_model import LINEAR, Band, Basis
 from onlooker.imitation.scores.choice import basis_of
 from onlooker.logs.drawn import with_picks
 from onlooker.logs.gaps import lost_before, with_stand_ins
@@ -384,7 +384,7 @@ class FittedRounds:
         """Take the rounds of a log."""
         if log.possible is not None:
             return cls(_of_sets(log, log.possible))
-        values = _row_sums(log.features[log.chosen_rows])
+        values = _row_sums(_picks(log))
         numbers = (np.ascontiguousarray(values) + 0.0).view(np.uint64)
         return cls(numbers * _ODD + (log.chosen + 1).astype(np.uint64) * np.uint64(3) + log.n_arms.astype(np.uint64))
 
@@ -420,6 +420,11 @@ class FittedRounds:
         often = counts[np.searchsorted(found, given)]
         each = np.where(often > 1, often, min(repeated, 1.0)) / n
         return float(np.exp(min(0.0, np.log(n) + np.log(each).sum())))
+
+
+def _picks(log: BanditLog) -> Features | Layout:
+    rows = log.features
+    return rows.take(log.chosen_rows, axis=0) if isinstance(rows, np.ndarray) else rows[log.chosen_rows]
 
 
 def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:

@@ -25,17 +25,16 @@ from onlooker.base.files import write_text
 from onlooker.base.text import one_line, shown
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
+from onlooker.imitation.choice_model import LINEAR, Linear, ScoreModel, as_score
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.parts import Parts, parts_of
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer, in_basis
 from onlooker.observers.dynamic.follower import Follower
-from onlooker.observers.dynamic.offers import as_times
+from onlooker.observers.dynamic.members import as_times
 from onlooker.observers.dynamic.path import WeightPath
-from onlooker.observers.dynamic.rounds import Rounds
-from onlooker.observers.dynamic.smoother import smooth_path, smooth_probabilities
+from onlooker.observers.dynamic.smoother import Rounds, smooth_path, smooth_probabilities
 
 SCHEMA = "onlooker.dynamic/1"
 """Written into every saved state; a file with another one is refused."""

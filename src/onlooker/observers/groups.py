@@ -19,11 +19,11 @@ from onlooker.base.notebook import InHtml, Pictured, as_frame
 from onlooker.base.text import one_line
 from onlooker.base.threads import one_thread
 from onlooker.base.types import Progress
-from onlooker.imitation.score_models import Linear, as_score
+from onlooker.imitation.burn_in import as_burn_in, suffix_objective
+from onlooker.imitation.choice_model import Linear, as_score
 from onlooker.logs.log import BanditLog, feature_labels
 from onlooker.logs.policy import LinearPolicy, Policy
 from onlooker.observers.pooling import Pooled, pool
-from onlooker.observers.suffix import as_burn_in, suffix_objective
 from onlooker.observers.suffix_imitation import SuffixImitation
 from onlooker.observers.summaries import Coefficient, coefficients
 

@@ -18,7 +18,7 @@ from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import falls
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.likelihood import even_arms
+from onlooker.imitation.choice_model import even_arms
 from onlooker.imitation.newton import minimise
 from onlooker.imitation.objective import CurvedPoint
 from onlooker.imitation.softmax import SoftmaxObjective

@@ -14,11 +14,20 @@ from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.numerics import extremes, normal_reach
 from onlooker.base.types import Matrix, Progress, Vector
-from onlooker.imitation.burn_in import BurnIn, LengthRule
-from onlooker.imitation.fit_warnings import check_fit, check_large_fit, likelihood_ratio
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.burn_in import BurnIn, LengthRule, as_burn_in, estimate, suffix_objective, suffix_start
+from onlooker.imitation.choice_model import (
+    LINEAR,
+    Band,
+    Basis,
+    FreeScore,
+    Linear,
+    LinearBasis,
+    ScoreModel,
+    as_score,
+    pick_likelihood,
+)
+from onlooker.imitation.fit_warnings import check_fit, check_large_fit, enough, likelihood_ratio, shrinkage
 from onlooker.imitation.objective import CurvedPoint, Objective
-from onlooker.imitation.score_models import LINEAR, Band, Basis, FreeScore, Linear, LinearBasis, ScoreModel, as_score
 from onlooker.imitation.scores.additive import Additive
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score
 from onlooker.imitation.scores.products import ProductsPolicy
@@ -31,7 +40,6 @@ from onlooker.logs.log import BanditLog, as_log, check_room, feature_labels
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, feature_place
 from onlooker.observers.base import Observer
-from onlooker.observers.suffix import as_burn_in, enough, estimate, shrinkage, suffix_objective, suffix_start
 from onlooker.observers.summaries import NO_INTERVALS, Summary, coefficients
 
 RANGED = 20_000
@@ -296,6 +304,11 @@ class SuffixImitation(Observer):
         band = normal_reach(as_level(level)) * errors
         return Effect(name=name, x=points, effect=values, low=values - band, high=values + band, level=level)
 
+    @property
+    def _rule(self) -> BurnIn:
+        """The rule that `burn_in` stands for."""
+        return as_burn_in(self.burn_in, l2=self.l2)
+
     def _check_parameters(self) -> None:
         if self.loss not in {"softmax", "zero_one"}:
             raise InputError(f"loss is {self.loss!r}: use 'softmax' or 'zero_one'")
@@ -323,8 +336,7 @@ class SuffixImitation(Observer):
         """Objective of the rounds after the burn-in, how many are discarded, and the basis that it is about."""
         if isinstance(score, Linear):
             check_room(log, FITTING)
-            burn_in = as_burn_in(self.burn_in, l2=self.l2)
-            found = suffix_objective(log, burn_in, l2=self.l2, sample_weight=sample_weight, scaled=scaled)
+            found = suffix_objective(log, self._rule, l2=self.l2, sample_weight=sample_weight, scaled=scaled)
             return *found, LinearBasis(self.l2)
         start, weights = self._suffix(score, as_log(log), sample_weight)
         rounds = as_log(log).suffix(start)
@@ -339,9 +351,8 @@ class SuffixImitation(Observer):
 
     def _suffix(self, score: ScoreModel, log: BanditLog, sample_weight: ArrayLike | None) -> tuple[int, Vector | None]:
         """Rounds that the burn-in discards, judged by this score where it looks at the picks; weights of the others."""
-        burn_in = as_burn_in(self.burn_in, l2=self.l2)
-        if isinstance(burn_in, LengthRule):
-            return suffix_start(log, burn_in, sample_weight)
+        if isinstance(self._rule, LengthRule):
+            return suffix_start(log, self._rule, sample_weight)
         late = score.prepared(log.suffix(log.n_rounds // 2), l2=self.l2)
         return suffix_start(late.basis(log), as_burn_in(self.burn_in, l2=late.l2), sample_weight)
 

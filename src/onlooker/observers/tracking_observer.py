@@ -28,8 +28,8 @@ from onlooker.base.memory_limit import CONTEST, FAMILY, FOLLOWING, STATE, check_
 from onlooker.base.text import one_line, shown
 from onlooker.base.threads import n_threads, ordered_map
 from onlooker.base.types import Index, Matrix, Progress, Vector
+from onlooker.imitation.choice_model import LINEAR, Linear, ScoreModel, as_score
 from onlooker.imitation.fit_warnings import about_collinearity
-from onlooker.imitation.score_models import LINEAR, Linear, ScoreModel, as_score
 from onlooker.logs import ragged
 from onlooker.logs.categories import Categories, Encoding
 from onlooker.logs.crossing import Crossing
@@ -37,14 +37,13 @@ from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, check_
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer, in_basis
-from onlooker.observers.summaries import coefficients
+from onlooker.observers.summaries import UNPROVED, TrackingSummary, coefficients, families_of
+from onlooker.observers.tracking.assumptions import FAMILIES, Exploration
 from onlooker.observers.tracking.contest import Contest
-from onlooker.observers.tracking.exploration import FAMILIES, Exploration
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
 from onlooker.observers.tracking.path import Path, as_checkpoints, direction_covariance, settled_round
 from onlooker.observers.tracking.recognition import Looked, followed_rounds, look
 from onlooker.observers.tracking.seen import Seen
-from onlooker.observers.tracking_summary import UNPROVED, TrackingSummary, families_of
 
 SCHEMA = "onlooker.tracking/2"
 """Written into every saved state; a file with another one is refused."""

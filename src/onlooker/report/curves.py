@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlooker.base.types import Vector
-from onlooker.imitation.score_models import LINEAR, Linear, as_score
+from onlooker.imitation.choice_model import LINEAR, Linear, as_score
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.choice import ScoreChoice, choose_score, name_of
 from onlooker.imitation.scores.products import ProductsPolicy

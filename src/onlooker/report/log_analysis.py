@@ -19,7 +19,7 @@ from onlooker.diagnosis.predictability import proportion
 from onlooker.diagnosis.result import span_of
 from onlooker.evaluation.study import Watch
 from onlooker.imitation.burn_in import TOLERANCE, HeldOut, HeldOutCurve
-from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.choice_model import LINEAR
 from onlooker.logs.log import BanditLog, as_log
 from onlooker.logs.policy import LinearPolicy, Policy, as_linear
 from onlooker.observers import Coefficient, SuffixImitation, Summary, TrackingObserver

@@ -15,13 +15,13 @@ from onlooker.base.text import ends_of
 from onlooker.diagnosis import Diagnosis
 from onlooker.diagnosis.result import date_of, dates_of
 from onlooker.evaluation.study import Watch
-from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.choice_model import LINEAR
 from onlooker.logs.categories import Encoding
 from onlooker.logs.log import BanditLog
 from onlooker.logs.policy import LinearPolicy
 from onlooker.observers import TrackingObserver
+from onlooker.observers.summaries import TrackingSummary
 from onlooker.observers.tracking import FAMILIES
-from onlooker.observers.tracking_summary import TrackingSummary
 from onlooker.report.curves import curves_sections
 from onlooker.report.log_analysis import LogAnalysis, analyse, burn_in_section, by_effect, time_sections, values_section
 from onlooker.report.page import Card, Column, Page, Section, Source, Table, provenance, render, terms_section

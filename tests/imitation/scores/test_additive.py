@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from onlooker import Additive, AdditivePolicy, BanditLog, InputError, SuffixImitation, load_policy
 from onlooker.imitation.bounded import minimise_bounded, step_within
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.imitation.softmax import SoftmaxObjective
 
 

@@ -21,7 +21,7 @@ from onlooker import (
     fit_groups,
     simulate,
 )
-from onlooker.imitation.score_models import LINEAR
+from onlooker.imitation.choice_model import LINEAR
 from onlooker.imitation.scores.choice import choose_score
 
 

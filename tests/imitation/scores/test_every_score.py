@@ -35,7 +35,7 @@ from onlooker import (
     simulate,
     write_log,
 )
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.report.log_page import report_page
 from onlooker.report.page import render
 

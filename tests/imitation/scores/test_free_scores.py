@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, Boosted, InputError, Neural, NeuralPolicy, SuffixImitation, load_policy
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.imitation.scores.boosted import _grown, _trees_of
 from onlooker.imitation.scores.neural import _Problem
 

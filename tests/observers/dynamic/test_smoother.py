@@ -5,7 +5,7 @@ import pytest
 
 from observers.dynamic.walker import walking_log
 from onlooker.observers import DynamicImitation, SuffixImitation
-from onlooker.observers.dynamic import rounds as rounds_module
+from onlooker.observers.dynamic import smoother
 
 
 @pytest.mark.parametrize("step", [1e-4, 3e-3])
@@ -54,7 +54,7 @@ def test_stretches_make_no_difference(monkeypatch, moves):
     whole = DynamicImitation().fit(log)
     probabilities = whole.propensities(log, ahead=False)
     path = whole.path_
-    monkeypatch.setattr(rounds_module, "STRETCH", 37)
+    monkeypatch.setattr(smoother, "STRETCH", 37)
     again = DynamicImitation().fit(log)
     np.testing.assert_allclose(again.path_.theta, path.theta, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(again.propensities(log, ahead=False), probabilities, rtol=1e-6)
@@ -81,3 +81,9 @@ def test_many_features_have_their_variances_followed_alone():
     assert np.corrcoef(observer.theta_, truth[-1])[0, 1] > 0.9
     smoothed = observer.propensities(log, ahead=False)
     np.testing.assert_allclose(np.add.reduceat(smoothed, log.offsets[:-1]), 1.0)
+
+
+def test_powers_are_those_of_every_sharpness():
+    below = -np.random.default_rng(0).exponential(3.0, size=(4, 5))
+    expected = np.exp(np.array(smoother.SHARPER)[:, None, None] * below)
+    np.testing.assert_allclose(smoother._powers(np.exp(below / 2)), expected, rtol=1e-12, atol=1e-300)

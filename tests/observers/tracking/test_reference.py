@@ -14,7 +14,7 @@ from scipy.stats import multivariate_normal, norm, truncnorm
 
 from onlooker import TS, UCB, BanditLog, Environment, EpsilonGreedy, Lapse, LinTS, LinUCB, Softmax, simulate
 from onlooker.kernels.margins import CUT, LIVE
-from onlooker.observers.tracking.exploration import Assumption
+from onlooker.observers.tracking.assumptions import Assumption
 from onlooker.observers.tracking.follower import SPARK, Follower
 
 Real = np.longdouble

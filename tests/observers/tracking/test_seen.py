@@ -7,8 +7,7 @@ import pytest
 
 from onlooker import BanditLog, Environment, InputError, LinTS, simulate
 from onlooker.logs.categories import Encoding
-from onlooker.observers.tracking.recognition import look
-from onlooker.observers.tracking.rounds import Rounds, Run
+from onlooker.observers.tracking.recognition import Rounds, Run, look
 from onlooker.observers.tracking.seen import LOGS, RECENT, SAMPLE, Seen
 
 N = 2600

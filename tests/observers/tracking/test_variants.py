@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, Environment, EpsilonGreedy, LinTS, LinUCB, TrackingObserver, simulate
+from onlooker.observers.tracking.assumptions import TS, UCB, Assumption, Lapse, Softmax
 from onlooker.observers.tracking.contest import LEAST, Contest
-from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Lapse, Softmax
 from onlooker.observers.tracking.follower import SPARK, Follower
 from onlooker.observers.tracking.proof import Residuals
 from onlooker.observers.tracking.tuning import Tuned

@@ -12,7 +12,7 @@ from onlooker.base.checks import as_whole, counted
 from onlooker.base.errors import InputError
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.bounded import Flags
-from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Band
+from onlooker.imitation.choice_model import LEAST_L2, MOST_COLUMNS, Band
 from onlooker.imitation.scores.additive_policy import AdditivePolicy
 from onlooker.imitation.scores.evidence import variances
 from onlooker.imitation.scores.splines import Spline, spline_of

@@ -12,7 +12,7 @@ from onlooker.base.checks import as_number, as_whole
 from onlooker.base.errors import InputError
 from onlooker.base.threads import n_threads
 from onlooker.base.types import Vector
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.imitation.scores.free_policy import choices, shares_before, typical_rows
 from onlooker.imitation.scores.trees import BoostedPolicy, Tree
 from onlooker.logs.log import BanditLog, feature_labels

@@ -13,9 +13,17 @@ from onlooker.base.errors import InputError
 from onlooker.base.text import text_table
 from onlooker.base.types import Vector
 from onlooker.imitation.bounded import minimise_bounded
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import (
+    LINEAR,
+    AnyScore,
+    Basis,
+    FreeScore,
+    Linear,
+    ScoreModel,
+    as_score,
+    pick_likelihood,
+)
 from onlooker.imitation.newton import minimise
-from onlooker.imitation.score_models import LINEAR, AnyScore, Basis, FreeScore, Linear, ScoreModel, as_score
 from onlooker.imitation.scores.additive import FEWEST_KNOTS, Additive
 from onlooker.imitation.scores.boosted import Boosted
 from onlooker.imitation.scores.free_policy import shares_before

@@ -13,7 +13,7 @@ from onlooker.base.checks import as_number, as_whole
 from onlooker.base.documents import numbers, table
 from onlooker.base.errors import InputError
 from onlooker.base.types import Matrix, Vector
-from onlooker.imitation.likelihood import pick_likelihood
+from onlooker.imitation.choice_model import pick_likelihood
 from onlooker.imitation.scores.free_policy import FreePolicy, choices, shares_before, typical_rows
 from onlooker.logs.log import BanditLog
 

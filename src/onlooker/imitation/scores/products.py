@@ -14,7 +14,7 @@ from onlooker.base.checks import counted
 from onlooker.base.documents import numbers
 from onlooker.base.errors import InputError
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.imitation.score_models import LEAST_L2, MOST_COLUMNS, Band, Flags
+from onlooker.imitation.choice_model import LEAST_L2, MOST_COLUMNS, Band, Flags
 from onlooker.imitation.scores.evidence import variances
 from onlooker.logs.effects import Effect, as_curve, grid
 from onlooker.logs.log import BanditLog, feature_labels

@@ -19,9 +19,9 @@ import numpy as np
 from onlooker.base.numerics import inverse_of
 from onlooker.base.types import Matrix
 from onlooker.imitation.bounded import Flags, minimise_bounded
+from onlooker.imitation.choice_model import Band, Basis
 from onlooker.imitation.newton import Fit, minimise_and_look
 from onlooker.imitation.objective import CurvedPoint, Objective, ScatteredPoint, model_covariance, sandwich_covariance
-from onlooker.imitation.score_models import Band, Basis
 
 
 def smooth_estimate(objective: Objective, basis: Basis, width: int | None) -> tuple[Fit, CurvedPoint, Matrix, Band]:

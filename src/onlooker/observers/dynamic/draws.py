@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from onlooker.base.types import Matrix
 from onlooker.logs.log import BanditLog
-from onlooker.observers.dynamic.bank import Block, copied, no_record, run
 from onlooker.observers.dynamic.follower import Follower
-from onlooker.observers.dynamic.laws import bank
-from onlooker.observers.dynamic.offers import as_times
-from onlooker.observers.dynamic.rounds import Rounds
+from onlooker.observers.dynamic.members import Block, as_times, bank, copied, no_record, run
+from onlooker.observers.dynamic.smoother import Rounds, roots_of
 
 WIDER = 1.5
 """Standard deviations of the belief that a draw counts as one. No law of motion is exactly a learner's, and with 1 the
@@ -58,15 +56,6 @@ def _beliefs(log: BanditLog) -> Iterator[tuple[Block, Matrix, NDArray[np.float64
         record = type(none)(*(np.empty((n, *array.shape[1:])) for array in none))
         run(law, member, block, anchors, record, arms, logs)
         yield block, record.means, record.spreads
-
-
-def roots_of(spreads: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Symmetric square roots of covariances, which change as smoothly as these do; of diagonals, their own."""
-    if spreads.ndim == 2:
-        return np.sqrt(spreads)
-    values, vectors = np.linalg.eigh(spreads)
-    found: NDArray[np.float64] = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]) @ vectors.transpose(0, 2, 1)
-    return found
 
 
 def _probabilities(rows: Matrix, weights: Matrix) -> Matrix:

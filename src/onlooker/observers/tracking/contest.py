@@ -19,9 +19,8 @@ from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, finite_log
 from onlooker.observers.dynamic.follower import SIZING
 from onlooker.observers.dynamic.follower import Follower as ModelFree
-from onlooker.observers.dynamic.laws import PRIOR
-from onlooker.observers.tracking.coding import Reference, in_order
-from onlooker.observers.tracking.exploration import FAMILIES, Assumption
+from onlooker.observers.dynamic.members import PRIOR
+from onlooker.observers.tracking.assumptions import FAMILIES, Assumption, Reference, in_order
 from onlooker.observers.tracking.follower import Follower
 from onlooker.observers.tracking.path import Checkpoint, next_checkpoint
 from onlooker.observers.tracking.proof import FIRST, SURE, Lead, Residuals, Scores

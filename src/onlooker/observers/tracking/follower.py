@@ -16,8 +16,7 @@ from onlooker.base.documents import within
 from onlooker.base.types import Features, Index, Matrix, Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
-from onlooker.observers.tracking.coding import Reference, in_order
-from onlooker.observers.tracking.exploration import Assumption, Lapse
+from onlooker.observers.tracking.assumptions import Assumption, Lapse, Reference, in_order
 from onlooker.observers.tracking.path import Checkpoint, as_checkpoints, next_checkpoint
 from onlooker.observers.tracking.variation import Sizes, feature_sizes, in_units
 

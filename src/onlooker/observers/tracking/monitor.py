@@ -20,9 +20,9 @@ from onlooker.base.numerics import absolute_largest
 from onlooker.base.types import Progress, Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog, as_narrow, feature_labels, join_rounds
-from onlooker.observers.dynamic.offers import as_times
+from onlooker.observers.dynamic.members import as_times
+from onlooker.observers.tracking.assumptions import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.contest import LEAST, STEPS, Contest, Verdict
-from onlooker.observers.tracking.exploration import FAMILIES, Assumption, Exploration, Lapse
 from onlooker.observers.tracking.follower import Follower, finite_like
 from onlooker.observers.tracking.path import as_checkpoints
 from onlooker.observers.tracking.tuning import Tuned, mean_square, tune

@@ -21,7 +21,7 @@ from onlooker.base.checks import as_number, as_whole, counted
 from onlooker.base.documents import within
 from onlooker.base.errors import InputError
 from onlooker.base.text import one_line
-from onlooker.observers.tracking.rounds import Prints, Rounds, Run
+from onlooker.observers.tracking.recognition import Prints, Rounds, Run
 
 RECENT = 512
 """Last rounds whose fingerprints are kept, 11 kB with ids: more than are the same in the same order by chance."""

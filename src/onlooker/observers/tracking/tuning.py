@@ -18,7 +18,7 @@ import numpy as np
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Vector
 from onlooker.logs.log import BanditLog
-from onlooker.observers.tracking.exploration import FAMILIES, TS, UCB, Assumption, Exploration, Lapse, Softmax
+from onlooker.observers.tracking.assumptions import FAMILIES, TS, UCB, Assumption, Exploration, Lapse, Softmax
 from onlooker.observers.tracking.follower import LEAST, SLIPS, Follower
 from onlooker.observers.tracking.variation import within_rounds
 

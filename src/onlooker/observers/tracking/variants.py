@@ -16,8 +16,7 @@ from onlooker.base.threads import ordered_map
 from onlooker.base.types import Vector
 from onlooker.logs import ragged
 from onlooker.logs.log import BanditLog
-from onlooker.observers.tracking.coding import Reference
-from onlooker.observers.tracking.exploration import TS, UCB, Assumption, Exploration, Lapse, Softmax
+from onlooker.observers.tracking.assumptions import TS, UCB, Assumption, Exploration, Lapse, Reference, Softmax
 from onlooker.observers.tracking.follower import LEAST, Follower
 from onlooker.observers.tracking.proof import SURE
 from onlooker.observers.tracking.tuning import EPSILONS, Rounds, Trial, Tuned, climbed, mixed, refined, settle, textbook

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onlooker import BanditLog, Environment, LinTS, TrackingObserver, direction_error, simulate
-from onlooker.observers.tracking.coding import Reference
+from onlooker.observers.tracking.assumptions import Reference
 
 pytestmark = pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
 

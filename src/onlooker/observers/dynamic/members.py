@@ -1,19 +1,37 @@
-"""Offers as the filter takes them: less their round's mean, in units of their spread; and the time between rounds."""
+"""Members of the bank: what each assumes of the weights, the rounds as it takes them, and how it moves on.
+
+Steps are measured by the variance that they add to the score of a typical arm, so that one bank serves any number of
+features in any units. Nothing is tuned to a log: all members follow it side by side, and each counts by how well it
+predicted the picks so far, one step ahead. Each member was kept because some learner is predicted better with it than
+without (`benchmarks/outside_learners.py`). Offers are taken less their round's mean, in units of their spread.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.base.errors import InputError
 from onlooker.base.numerics import absolute_largest
-from onlooker.base.types import Features, Matrix, Vector
+from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.logs import ragged
 from onlooker.logs.layouts import Layout
 from onlooker.logs.log import BanditLog, feature_labels
 
+if TYPE_CHECKING:
+    from onlooker.kernels.dynamic import Law, Member, Record
+
+PRIOR = 1.0
+"""Variance of a typical arm's score before the first pick. Logs of 1,000 rounds hardly notice it."""
+RANDOM = (-2.5, 2.0)
+"""Mean and variance of the logit of the share of random picks before the first: about 8%, between 0.5% and 57%."""
+NEVER = (-8.0, 1e-8)
+"""The same where no picks are random."""
+FULL = 40
+"""Up to so many features their covariances are followed, beyond them only their variances: d against d^2 an arm."""
 RARE = 1 / 8
 """A unit is at least this part of the feature's size where it differs: a rare one is not taken for a small one."""
 LARGEST = 1e6
@@ -22,6 +40,114 @@ IN_RANGE = 1e150
 """Units above this, or below its inverse, are refused: their squares would be no proper numbers."""
 LONGEST = 100.0
 """Typical gaps that a gap counts for at most."""
+
+
+@cache
+def bank(n_features: int) -> tuple[Law, ...]:
+    """All laws of motion; the first is that nothing moves, which those that revert need.
+
+    Examples
+    --------
+    >>> len(bank(10)), len(bank(100)), bank(10)[0].every
+    (9, 9, 0.0)
+    """
+    from onlooker.kernels.dynamic import Law
+
+    still = Law(every=0.0, pick=0.0, surprise=0.0, shrinks=0.0, averages=0.0, reverts=0.0, grows=0.0, random=1.0)
+    if n_features <= FULL:
+        settling = (
+            # Ridge regression whose picks stay random, as softmax picks do; and a fixed policy that decides clearly,
+            # which the first law takes long to reach from what it believes at first.
+            still._replace(pick=2.0, shrinks=1.0, averages=1.0),
+            # Learners that explore less and less, as Thompson sampling: the direction settles, the weights grow.
+            still._replace(pick=0.01, shrinks=1.0, grows=0.35),
+        )
+    else:
+        # Without covariances a mean lags behind, and only steps that go on let it catch up.
+        settling = (still._replace(pick=0.03, shrinks=1.0), still._replace(pick=1.0, shrinks=1.0))
+    return (
+        still,
+        # Ridge regression whose picks are nearly certain.
+        still._replace(pick=3000.0, averages=1.0),
+        *settling,
+        # Gradient steps that never end, and importance-weighted ones, which jump after an improbable pick.
+        still._replace(pick=0.1),
+        still._replace(pick=0.01, surprise=3.0),
+        # Anything that drifts; and what strays from a level and comes back, slowly or fast.
+        still._replace(every=0.003),
+        still._replace(every=0.01, reverts=0.003, random=0.0),
+        still._replace(every=0.003, reverts=0.003),
+    )
+
+
+def scaled(law: Law, factor: float) -> Law:
+    """The same law with steps whose variance is `factor` times as large."""
+    return law._replace(every=factor * law.every, pick=factor * law.pick, surprise=factor * law.surprise)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rounds as the filter takes them."""
+
+    rows: Matrix
+    picks: Matrix
+    """As the learner saw them, shape (n, d)."""
+    offsets: Index
+    chosen: Index
+    gaps: Vector
+    first: int
+    """Number of the first round in the log."""
+
+
+def fresh_member(n_features: int, law: Law) -> Member:
+    """What is believed before the first round."""
+    from onlooker.kernels.dynamic import AGE, Member
+
+    logit, variance = RANDOM if law.random else NEVER
+    diagonal = np.append(np.full(n_features, PRIOR / n_features), variance)
+    spread = np.diag(diagonal) if n_features <= FULL else diagonal
+    known = n_features if law.averages else 0
+    inverse = np.eye(known) / AGE if n_features <= FULL else np.full(known, 1 / AGE)
+    return Member(np.append(np.zeros(n_features), logit), spread, np.zeros(n_features + 1), inverse)
+
+
+def copied(member: Member) -> Member:
+    """One that can be moved on without moving this one."""
+    return type(member)(*(value.copy() for value in member))
+
+
+def no_record(d: int) -> Record:
+    """To record nothing."""
+    from onlooker.kernels.dynamic import Record
+
+    means = np.zeros((0, d + 1))
+    spreads = np.zeros((0, d + 1, d + 1)) if d <= FULL else means
+    return Record(means, spreads, means, spreads)
+
+
+def run(law: Law, member: Member, block: Block, anchors: Matrix, record: Record, arms: Vector, logs: Vector) -> None:
+    """Move one member on through some rounds."""
+    from onlooker.kernels.dynamic import follow
+
+    near = anchors if len(anchors) else member.mean[None].copy()
+    rounds = block.rows, block.picks, block.offsets, block.chosen, block.gaps, block.first
+    follow(*rounds, law, member, near, record, arms, logs)
+
+
+def step(law: Law, member: Member, round_number: int, anchor: Vector) -> None:
+    """Let the weights of one member move by a typical gap."""
+    from onlooker.kernels.dynamic import step as move
+
+    if round_number:
+        move(law, round_number, 1.0, anchor, member, member.spread)
+
+
+def check_member(member: Member) -> None:
+    """Refuse what no filter can have found."""
+    for matrix in (member.spread, member.inverse):
+        values = np.linalg.eigvalsh(matrix) if matrix.ndim == 2 else np.sort(matrix)
+        if len(values) and values[0] < -1e-9 * abs(values[-1]):
+            raise ValueError("a variance is negative")
 
 
 def spread_units(log: BanditLog) -> Vector:

@@ -1,11 +1,11 @@
-"""Offers in units, and the time between rounds."""
+"""Offers as members of the bank take them: in units, with the time between rounds."""
 
 import numpy as np
 import pytest
 
 from onlooker.base.errors import InputError
 from onlooker.logs.log import BanditLog
-from onlooker.observers.dynamic.offers import Clock, as_times, rows_in_units, spread_units
+from onlooker.observers.dynamic.members import Clock, as_times, rows_in_units, spread_units
 
 
 def small_log(seed=0, n_rounds=30, d=3):
