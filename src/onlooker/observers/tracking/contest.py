@@ -273,7 +273,7 @@ class Contest:
         demands = {
             "rounds": self.n_rounds >= LEAST,
             "model-free": ahead.errors >= AHEAD,
-            "fixed": fixed > 0.0,
+            "fixed": fixed > SURE,
             "families": all(_is_ahead(lead) for lead in leads.values()),
             "batches": best.follower is not None and best.follower.assumption.batch == 1,
             "forgetting": forgetting.total >= behind,
