@@ -87,10 +87,13 @@ class Curvature:
         diagonal = np.diag(matrix)
         constant = diagonal <= np.maximum(noise, _LEAST)
         sizes = np.sqrt(np.where(constant, np.inf, diagonal))
+        units = 1 / sizes
         # One after the other: the product of two scales may be too large for a number.
-        scaled = (1 / sizes)[:, None] * matrix * (1 / sizes)
-        # Far from all other eigenvalues, so that no direction mixes what is constant with what is not.
-        scaled[constant, constant] = -1.0
+        scaled = units[:, None] * matrix
+        scaled *= units
+        if constant.any():
+            # Far from all other eigenvalues, so that no direction mixes what is constant with what is not.
+            scaled[constant, constant] = -1.0
         values, vectors = np.linalg.eigh(scaled)
         bound = ROUNDING * len(values) if flat is None else flat
         return cls(sizes=sizes, values=values, vectors=vectors, n_flat=int(np.count_nonzero(values <= bound)))

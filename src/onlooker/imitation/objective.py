@@ -87,7 +87,8 @@ class Windows:
 
 def _products(rows: Matrix, width: int) -> Matrix:
     """Sum of `W W'` over the windows of `width` rows; zero where there are fewer rows."""
-    running = np.vstack([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0)])
+    running = np.zeros((len(rows) + 1, rows.shape[1]))
+    np.cumsum(rows, axis=0, out=running[1:])
     sums = running[width:] - running[:-width]
     return np.asarray(sums.T @ sums)
 

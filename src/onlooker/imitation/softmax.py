@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from onlooker.base.checks import as_number
 from onlooker.base.errors import InputError
-from onlooker.base.numerics import absolute_largest
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Features, Index, Matrix, Vector
 from onlooker.imitation.choice_model import revealed
@@ -48,18 +47,16 @@ def as_weights(weights: ArrayLike, n_rounds: int, name: str = "weights") -> Vect
         raise InputError(f"{name} are not numbers: pass one number a round") from None
     if array.shape != (n_rounds,):
         raise InputError(f"{name} has shape {array.shape}, but the log has {n_rounds} rounds: pass one a round")
+    # Not summed, which may overflow; most are right, and one look shows it.
+    if not len(array) or (((array == 0) | (array >= LEAST)).all() and array.max() <= MOST / len(array)):
+        return array
     wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(wrong):
         raise InputError(f"the weight of round {wrong[0]} is {array[wrong[0]]}: weights are finite and not negative")
     tiny = np.flatnonzero((array > 0) & (array < LEAST))
     if len(tiny):
         raise InputError(f"the weight of round {tiny[0]} is {array[tiny[0]]:g}: that is too small, scale weights up")
-    # Not summed, which may overflow.
-    if len(array) and array.max() > MOST / len(array):
-        raise InputError(
-            f"the weight of round {array.argmax()} is {array.max():g}: that is too large, scale weights down"
-        )
-    return array
+    raise InputError(f"the weight of round {array.argmax()} is {array.max():g}: that is too large, scale weights down")
 
 
 def not_whole(weights: Vector) -> int | None:
@@ -155,8 +152,8 @@ SPREAD_ROUNDS = 512
 
 SMALLEST = 1e-140
 """Sizes of features below this are refused: their squares times small probabilities would be no proper numbers."""
-_SCALE_ROWS = 1 << 12
-"""Rows by which the size of features is judged."""
+_SCALE_ROWS = 1 << 6, 1 << 12
+"""Rows by which the size of features is judged: some first, then more."""
 
 
 class SoftmaxObjective(Objective):
@@ -206,18 +203,12 @@ class SoftmaxObjective(Objective):
         used, sizes = self.weights[::stride], log.n_arms[::stride]
         self.total = float(used.sum())
         self.n_rounds = int(np.count_nonzero(used)) if scaled else int(self.total)
-        self.n_one_arm = int(given[::stride][sizes == 1].sum())
-        self.n_vague = int(given[::stride][(sizes > 1) & ~informative[::stride]].sum())
-        if not used.any() and self.n_vague:
-            raise InputError("every offered arm may have been the pick in all rounds: there is nothing to imitate")
-        if not used.any() and (sizes > 1).any():
-            raise InputError("every round that offers a choice has weight 0: there is nothing to imitate")
+        self.n_one_arm = self.n_vague = 0
+        if not informative.all():
+            left_out = np.where(informative, 0.0, given)[::stride]
+            self.n_one_arm, self.n_vague = int(left_out[sizes == 1].sum()), int(left_out[sizes > 1].sum())
         if not used.any():
-            from onlooker.logs.offers import NO_OFFERS
-
-            raise InputError(
-                f"no round offers a choice between two arms or more: there is nothing to imitate; {NO_OFFERS}"
-            )
+            raise _nothing(sizes, self.n_vague)
         self.sets = log.possible is not None
         self.null_loss = float(_null_losses(log[::stride] if log.partial else log, sizes) @ used / self.total)
         if stride == 1:
@@ -265,14 +256,15 @@ class SoftmaxObjective(Objective):
         return added(ordered_map(lambda bounds: self._block(bounds, wanted), self._blocks))
 
     def _block(self, bounds: tuple[int, int], wanted: Pass) -> Sums:
-        rounds = slice(*bounds, self.stride)
+        rounds = (*bounds, self.stride)
         if self.many and wanted.share is not None:
             # The kernel is faster with few features, where it leaves out arms that count little.
-            sums, gradients = _accumulated(self.log, self.weights, rounds, replace(wanted, share=None))
-            upper = np.triu(hessian_of(self.log[rounds], self.weights[rounds], wanted.theta))
+            part = slice(*rounds)
+            sums, gradients = _dense_sums(self.log, self.weights, rounds, replace(wanted, share=None))
+            upper = np.triu(hessian_of(self.log[part], self.weights[part], wanted.theta))
             sums = replace(sums, upper=upper)
         else:
-            sums, gradients = _accumulated(self.log, self.weights, rounds, wanted)
+            sums, gradients = _dense_sums(self.log, self.weights, rounds, wanted)
         return sums if not wanted.width else replace(sums, windows=self._windows(bounds, wanted, gradients))
 
     def lifted(self, theta: Vector, metric: Matrix) -> Lifted | None:
@@ -326,13 +318,14 @@ class SoftmaxObjective(Objective):
 
     def _windows(self, bounds: tuple[int, int], wanted: Pass, gradients: Matrix) -> Windows:
         weights = self.weights[slice(*bounds)]
-        counts = weights > 0
         if wanted.mean is not None:
             gradients -= wanted.mean
+        counts = weights > 0
+        if not counts.all():
+            gradients, weights = gradients[counts], weights[counts]
         if self.scaled:
-            return Windows.of(gradients[counts] * weights[counts, None], wanted.width)
-        repeats = None if (weights[counts] == 1).all() else weights[counts].astype(np.int64)
-        return Windows.of(gradients[counts], wanted.width, repeats)
+            return Windows.of(gradients * weights[:, None], wanted.width)
+        return Windows.of(gradients, wanted.width, None if (weights == 1).all() else weights.astype(np.int64))
 
     def sketch(self) -> SoftmaxObjective | None:
         """Every so many of the rounds; None where they would be too few."""
@@ -353,8 +346,7 @@ class SoftmaxObjective(Objective):
     def largest(self) -> Vector:
         """Largest absolute value of every feature, of a sample."""
         if self._most is None:
-            features = self.log.features
-            self._most = _largest(features[:: max(1, len(features) // 10_000)])
+            self._most = _largest(self.log.features, 10_000)
         return self._most
 
     def rounding(self) -> Vector:
@@ -398,23 +390,22 @@ def accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) ->
     >>> accumulated(log, np.ones(2), slice(1, None), Pass(theta=np.zeros(1))).gradient
     array([1.])
     """
-    return _accumulated(log, weights, rounds, wanted)[0]
-
-
-def _accumulated(log: BanditLog, weights: Vector, rounds: slice, wanted: Pass) -> tuple[Sums, Matrix]:
-    """The same, and the rounds' gradients where windows need them."""
     if isinstance(log.features, Layout) or log.partial:
-        part = Block(log[rounds], weights[rounds])
-        return part.run(wanted), np.zeros((0, 0))
+        return Block(log[rounds], weights[rounds]).run(wanted)
+    return _dense_sums(log, weights, rounds.indices(log.n_rounds), wanted)[0]
+
+
+def _dense_sums(log: BanditLog, weights: Vector, rounds: tuple[int, int, int], wanted: Pass) -> tuple[Sums, Matrix]:
+    """The same of dense rows with picks that were seen, and the rounds' gradients where windows need them."""
     from onlooker.kernels.softmax import accumulate
 
-    d, (start, stop, stride) = log.n_features, rounds.indices(log.n_rounds)
+    d, (start, stop, stride) = len(wanted.theta), rounds
     size = 0 if wanted.share is None else d
     gradient, upper = np.zeros(d), np.zeros((size, size))
     gradients = np.empty((stop - start if wanted.width else 0, d))
     share = FINE if wanted.share is None else wanted.share
     loss, explained, agreed = accumulate(
-        *(log.features, log.offsets, log.chosen, weights, start, stop),
+        *(log.dense, log.offsets, log.chosen, weights, start, stop),
         *(stride, wanted.theta, share, gradient, upper, gradients),
     )
     return Sums(loss=loss, gradient=gradient, upper=upper, explained=explained, agreed=agreed), gradients
@@ -459,6 +450,17 @@ def _blocks(log: BanditLog, stride: int = 1) -> Iterator[tuple[int, int]]:
     return ragged.blocks(log.offsets, by_row, min(max(values, fewest * stride), most * stride))
 
 
+def _nothing(sizes: Index, n_vague: int) -> InputError:
+    """Why no round has anything to imitate."""
+    from onlooker.logs.offers import NO_OFFERS
+
+    if n_vague:
+        return InputError("every offered arm may have been the pick in all rounds: there is nothing to imitate")
+    if (sizes > 1).any():
+        return InputError("every round that offers a choice has weight 0: there is nothing to imitate")
+    return InputError(f"no round offers a choice between two arms or more: there is nothing to imitate; {NO_OFFERS}")
+
+
 def _null_losses(log: BanditLog, sizes: Index) -> Vector:
     """Loss of every round if all arms score the same."""
     return revealed(np.zeros(len(log.features)), log).losses if log.partial else np.log(sizes)
@@ -482,14 +484,22 @@ def _arms_seen(rows: FactoredRows, log: BanditLog, weights: Vector) -> ArmsSeen:
     return ArmsSeen(ids=tuple(rows.arms.tolist()), groups=rows.groups, picked=picked, first=rows.n_own)
 
 
-def _largest(rows: Features | Layout) -> Vector:
-    """Largest absolute value of every feature."""
-    return rows.absolute_largest() if isinstance(rows, Layout) else absolute_largest(rows).astype(np.float64)
+def _largest(rows: Features | Layout, some: int) -> Vector:
+    """Largest absolute value of every feature, in every so many rows that there are about `some`."""
+    if isinstance(rows, Layout):
+        return rows[:: max(1, len(rows) // some)].absolute_largest()
+    from onlooker.kernels.scattered import row_ranges
+
+    low, high, _ = row_ranges(rows, np.arange(0, len(rows), max(1, len(rows) // some)))
+    return np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
 
 
 def _check_scale(log: BanditLog) -> None:
     """Refuse features that are so small that the curvature of the loss would vanish, as if they were all the same."""
-    largest = _largest(log.features[:_SCALE_ROWS])
+    for n_rows in _SCALE_ROWS:
+        largest = _largest(log.features[:n_rows], n_rows)
+        if (largest >= SMALLEST).all():
+            return
     tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
     if len(tiny):
         name = feature_labels(log.weight_names, log.n_features)[tiny[0]]

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -384,7 +384,7 @@ class FittedRounds:
         """Take the rounds of a log."""
         if log.possible is not None:
             return cls(_of_sets(log, log.possible))
-        values = _row_sums(_picks(log))
+        values = _pick_sums(log)
         numbers = (np.ascontiguousarray(values) + 0.0).view(np.uint64)
         return cls(numbers * _ODD + (log.chosen + 1).astype(np.uint64) * np.uint64(3) + log.n_arms.astype(np.uint64))
 
@@ -422,9 +422,18 @@ class FittedRounds:
         return float(np.exp(min(0.0, np.log(n) + np.log(each).sum())))
 
 
-def _picks(log: BanditLog) -> Features | Layout:
-    rows = log.features
-    return rows.take(log.chosen_rows, axis=0) if isinstance(rows, np.ndarray) else rows[log.chosen_rows]
+def _pick_sums(log: BanditLog) -> Vector:
+    """Weighted sum of the row of every pick."""
+    if isinstance(log.features, Layout):
+        return _row_sums(log.features[log.chosen_rows])
+    from onlooker.kernels.scattered import row_sums
+
+    return row_sums(log.features, log.chosen_rows, _weights(log.n_features))
+
+
+@lru_cache(maxsize=8)
+def _weights(n_features: int) -> Vector:
+    return np.random.default_rng(0).random((n_features,))
 
 
 def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:
@@ -438,7 +447,7 @@ def _of_sets(log: BanditLog, possible: Marks) -> NDArray[np.uint64]:
 
 def _row_sums(rows: Features | Layout) -> Vector:
     """Weighted sum of every row, the same to the last bit wherever the row stands."""
-    weights = np.random.default_rng(0).random((rows.shape[1],))
+    weights = _weights(rows.shape[1])
     if isinstance(rows, Layout):
         return rows @ weights
     found = np.empty(len(rows))

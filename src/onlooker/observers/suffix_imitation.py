@@ -12,8 +12,8 @@ from onlooker.base.checks import as_level, as_number, as_whole
 from onlooker.base.defaults import BURN_IN, L2
 from onlooker.base.errors import ConvergenceWarning, InputError, OnlookerWarning, PenaltyDominatesWarning
 from onlooker.base.memory_limit import FITTING
-from onlooker.base.numerics import extremes, normal_reach
-from onlooker.base.types import Matrix, Progress, Vector
+from onlooker.base.numerics import normal_reach
+from onlooker.base.types import Features, Matrix, Progress, Vector
 from onlooker.imitation.burn_in import BurnIn, LengthRule, as_burn_in, estimate, suffix_objective, suffix_start
 from onlooker.imitation.choice_model import (
     LINEAR,
@@ -386,16 +386,9 @@ class SuffixImitation(Observer):
     ) -> None:
         """Keep the policy, and what is shown of its weights."""
         self._theta, self._crossing = theta, getattr(log, "crossing", None)
-        rows = log.features if isinstance(log, BanditLog) else None
-        self._seen = None
-        if isinstance(rows, np.ndarray):
-            some = rows
-            if len(rows) > RANGED:
-                some = rows.take(np.linspace(0, len(rows) - 1, RANGED).astype(np.int64), axis=0)
-            squares = np.einsum("ij,ij->j", some, some) / max(1, len(some))
-            low, high = extremes(some)
-            self._seen = (low, some.mean(axis=0), high, squares)
+        rows = log.features if isinstance(log, BanditLog) and isinstance(log.features, np.ndarray) else None
         self.policy_ = basis.policy(theta, log, band)
+        self._seen = None if rows is None else _seen(rows, squared=isinstance(self.policy_, ProductsPolicy))
         unknown = (
             np.full((len(theta),) * 2, np.nan) if covariance is None and not isinstance(basis, LinearBasis) else None
         )
@@ -447,3 +440,17 @@ class SuffixImitation(Observer):
                 "whole ones; round the weights, or use covariance='model'"
             )
         return broken is None
+
+
+def _seen(rows: Features, *, squared: bool) -> tuple[Features, Features, Features, Vector]:
+    """Least, mean and largest value of every feature, and the mean square where that is asked for, else NaN."""
+    from onlooker.kernels.scattered import row_ranges
+
+    n = len(rows)
+    places = np.arange(n) if n <= RANGED else np.linspace(0, n - 1, RANGED).astype(np.int64)
+    low, high, mean = row_ranges(rows, places)
+    squares = np.full(rows.shape[1], np.nan)
+    if squared:
+        some = rows.take(places, axis=0)
+        squares = np.einsum("ij,ij->j", some, some) / len(some)
+    return low, mean, high, squares
