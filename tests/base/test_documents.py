@@ -6,7 +6,7 @@ import json
 import pytest
 
 from onlooker import InputError, LinearPolicy, TrackingObserver, read_log, scan_log
-from onlooker.base.documents import DEEPEST, NestedLines, check_nesting, parsed
+from onlooker.base.checks import DEEPEST, NestedLines, check_nesting, parsed
 
 ROWS = b'{"round":1,"chosen":1,"x":1.5}\n{"round":1,"chosen":0,"x":2.5}\n'
 DEEP = {

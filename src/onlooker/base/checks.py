@@ -1,9 +1,11 @@
-"""Checks of what users pass: numbers within bounds, mistyped words, the columns of a table."""
+"""Checks of what is passed: numbers within bounds, mistyped words, the columns of a table, JSON of any origin."""
 
 from __future__ import annotations
 
+import json
 import math
 import operator
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -132,3 +134,89 @@ def check_plain(column: Any, name: str) -> None:
         raise InputError(f"column {name!r} holds {str(column.type)[:60]}: it must hold one value per row")
     if pa.types.is_float16(column.type) or pa.types.is_time(column.type):
         raise InputError(f"column {name!r} holds {column.type}: write it as whole numbers, text or full times")
+
+
+DEEPEST = 100
+"""Levels of brackets within brackets: a log, a policy or a state has fewer than ten, and some ten thousand overrun the
+stack of a parser."""
+_STRING = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*+"?')
+"""A string, or the start of one that the end of the line cuts short, which no parser continues on the next."""
+_LONGEST = 1 << 23
+"""Bytes of an object in JSON lines."""
+_BETWEEN = b"}\n{"
+"""Ends one object of a file of JSON lines and begins the next, wherever it stands: within an object it is no JSON."""
+
+
+def parsed(text: bytes, **options: Any) -> Any:
+    r"""The value of a JSON text in UTF-8; `ValueError` if it is not JSON, `InputError` if it is malicious.
+
+    Examples
+    --------
+    >>> parsed(b'{"caf\xc3\xa9": [1, 2.5]}')
+    {'café': [1, 2.5]}
+    >>> parsed(b'"\\ud800"')
+    Traceback (most recent call last):
+    onlooker.base.errors.InputError: has an unpaired surrogate (\ud800) in its text: write it as UTF-8
+    """
+    if _brackets(text) > DEEPEST:
+        check_nesting(text)
+    value = json.loads(text.decode(), **options)
+    if rb"\ud" in text or rb"\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = ascii(error.object[error.start])[1:-1]
+            raise InputError(f"has an unpaired surrogate ({half}) in its text: write it as UTF-8") from error
+    return value
+
+
+def check_nesting(text: bytes) -> int:
+    """Refuse JSON that is nested too deeply, by its brackets outside of strings; returns how many stay open."""
+    import numpy as np
+
+    letters = np.frombuffer(_STRING.sub(b"", text), np.uint8)
+    opening, closing = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
+    steps = np.isin(letters, opening).astype(np.int8) - np.isin(letters, closing)
+    depth = np.cumsum(steps[steps != 0], dtype=np.int64)
+    # What is closed too often takes nothing from what is opened later.
+    depth -= np.minimum.accumulate(np.minimum(depth, 0))
+    if len(depth) and int(depth.max()) > DEEPEST:
+        raise InputError(f"is nested too deeply, in more than {DEEPEST} levels: write flat values")
+    return int(depth[-1]) if len(depth) else 0
+
+
+class NestedLines:
+    """Refuses nesting in JSON lines that come in blocks; where lines are flat, it only counts brackets."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def see(self, block: bytes) -> None:
+        """Check the next block."""
+        text = (self._rest + block).replace(b"\r\n", b"\n")
+        # Every other object has a bracket of its own, so that this is the most that one of them can have.
+        if _brackets(text) - text.count(_BETWEEN) > DEEPEST and _most_brackets(text) > DEEPEST:
+            check_nesting(text)
+        between, line = text.rfind(_BETWEEN), text.rfind(b"\n")
+        if between >= 0:
+            self._rest = text[between + 2 :]
+        elif line >= 0 and not check_nesting(text[:line]):
+            self._rest = text[line + 1 :]
+        elif len(text) > _LONGEST:
+            raise InputError(f"has more than {_LONGEST >> 20} MB without a complete object: write one object per line")
+        else:
+            self._rest = text
+
+
+def _brackets(text: bytes) -> int:
+    return text.count(b"{") + text.count(b"[")
+
+
+def _most_brackets(text: bytes) -> int:
+    """Opening brackets between two ends of objects, at most; those in strings count too."""
+    import numpy as np
+
+    letters = np.frombuffer(text, np.uint8)
+    opening = np.flatnonzero((letters == ord("{")) | (letters == ord("[")))
+    ends = np.flatnonzero((letters[:-2] == ord("}")) & (letters[1:-1] == ord("\n")) & (letters[2:] == ord("{")))
+    return int(np.diff(np.searchsorted(opening, ends + 1), prepend=0, append=len(opening)).max())

@@ -1,4 +1,4 @@
-"""JSON documents: parsed safely whatever their origin, and read back by schema where onlooker saved them.
+"""JSON documents that onlooker saved, read back by schema.
 
 Nothing in a document is executed.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from onlooker.base.checks import parsed
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.text import one_line, shown
@@ -144,85 +144,3 @@ def table(values: Any, name: str) -> Matrix:
     if any(len(row) != len(rows[0]) for row in rows):
         raise InputError(f"the lists of {name!r} must be equally long")
     return np.array(rows)
-
-
-DEEPEST = 100
-"""Levels of brackets within brackets: a log, a policy or a state has fewer than ten, and some ten thousand overrun the
-stack of a parser."""
-_STRING = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*+"?')
-"""A string, or the start of one that the end of the line cuts short, which no parser continues on the next."""
-_OPENING, _CLOSING = np.frombuffer(b"[{", np.uint8), np.frombuffer(b"]}", np.uint8)
-_LONGEST = 1 << 23
-"""Bytes of an object in JSON lines."""
-_BETWEEN = b"}\n{"
-"""Ends one object of a file of JSON lines and begins the next, wherever it stands: within an object it is no JSON."""
-
-
-def parsed(text: bytes, **options: Any) -> Any:
-    r"""The value of a JSON text in UTF-8; `ValueError` if it is not JSON, `InputError` if it is malicious.
-
-    Examples
-    --------
-    >>> parsed(b'{"caf\xc3\xa9": [1, 2.5]}')
-    {'café': [1, 2.5]}
-    >>> parsed(b'"\\ud800"')
-    Traceback (most recent call last):
-    onlooker.base.errors.InputError: has an unpaired surrogate (\ud800) in its text: write it as UTF-8
-    """
-    if _brackets(text) > DEEPEST:
-        check_nesting(text)
-    value = json.loads(text.decode(), **options)
-    if rb"\ud" in text or rb"\uD" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = ascii(error.object[error.start])[1:-1]
-            raise InputError(f"has an unpaired surrogate ({half}) in its text: write it as UTF-8") from error
-    return value
-
-
-def check_nesting(text: bytes) -> int:
-    """Refuse JSON that is nested too deeply, by its brackets outside of strings; returns how many stay open."""
-    letters = np.frombuffer(_STRING.sub(b"", text), np.uint8)
-    steps = np.isin(letters, _OPENING).astype(np.int8) - np.isin(letters, _CLOSING)
-    depth = np.cumsum(steps[steps != 0], dtype=np.int64)
-    # What is closed too often takes nothing from what is opened later.
-    depth -= np.minimum.accumulate(np.minimum(depth, 0))
-    if len(depth) and int(depth.max()) > DEEPEST:
-        raise InputError(f"is nested too deeply, in more than {DEEPEST} levels: write flat values")
-    return int(depth[-1]) if len(depth) else 0
-
-
-class NestedLines:
-    """Refuses nesting in JSON lines that come in blocks; where lines are flat, it only counts brackets."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def see(self, block: bytes) -> None:
-        """Check the next block."""
-        text = (self._rest + block).replace(b"\r\n", b"\n")
-        # Every other object has a bracket of its own, so that this is the most that one of them can have.
-        if _brackets(text) - text.count(_BETWEEN) > DEEPEST and _most_brackets(text) > DEEPEST:
-            check_nesting(text)
-        between, line = text.rfind(_BETWEEN), text.rfind(b"\n")
-        if between >= 0:
-            self._rest = text[between + 2 :]
-        elif line >= 0 and not check_nesting(text[:line]):
-            self._rest = text[line + 1 :]
-        elif len(text) > _LONGEST:
-            raise InputError(f"has more than {_LONGEST >> 20} MB without a complete object: write one object per line")
-        else:
-            self._rest = text
-
-
-def _brackets(text: bytes) -> int:
-    return text.count(b"{") + text.count(b"[")
-
-
-def _most_brackets(text: bytes) -> int:
-    """Opening brackets between two ends of objects, at most; those in strings count too."""
-    letters = np.frombuffer(text, np.uint8)
-    opening = np.flatnonzero((letters == ord("{")) | (letters == ord("[")))
-    ends = np.flatnonzero((letters[:-2] == ord("}")) & (letters[1:-1] == ord("\n")) & (letters[2:] == ord("{")))
-    return int(np.diff(np.searchsorted(opening, ends + 1), prepend=0, append=len(opening)).max())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from onlooker.base.documents import NestedLines, parsed
+from onlooker.base.checks import NestedLines, parsed
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import limit_in_force
 from onlooker.base.text import one_line

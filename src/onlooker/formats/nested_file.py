@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import check_columns, check_once, check_plain, is_list
-from onlooker.base.documents import parsed
+from onlooker.base.checks import check_columns, check_once, check_plain, is_list, parsed
 from onlooker.base.errors import InputError
 from onlooker.base.memory_limit import check_memory
 from onlooker.base.numerics import arrow_values

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from onlooker.base.documents import parsed
+from onlooker.base.checks import parsed
 from onlooker.base.errors import InputError, SkippedLinesWarning, warn
 from onlooker.base.types import Index, Vector
 from onlooker.formats.dsjson_events import ObjectReader, Slot, slots

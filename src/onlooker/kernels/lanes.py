@@ -28,11 +28,8 @@ _FUSED = ("contract",)
 class _Eight(types.Type):  # type: ignore[misc]
     """The type of eight numbers in a kernel."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Eight")
 
-
-EIGHT = _Eight()
+EIGHT = _Eight("Eight")
 
 
 @register_model(_Eight)
@@ -41,23 +38,24 @@ class _EightModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(dmm, fe_type, _NUMBERS)
 
 
-def _binary(sign: Any, make: Any) -> None:
-    """Let `sign` stand between two of them."""
+class _Sign(AbstractTemplate):  # type: ignore[misc]
+    """A sign that stands between two of them."""
 
-    @infer_global(sign)
-    class _Template(AbstractTemplate):  # type: ignore[misc]
-        def generic(self, args: Any, kws: Any) -> Any:
-            return EIGHT(*args) if not kws and args == (EIGHT, EIGHT) else None
-
-    @lower_builtin(sign, EIGHT, EIGHT)
-    def _lower(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return make(builder, *args)
+    def generic(self, args: Any, kws: Any) -> Any:
+        return EIGHT(*args) if not kws and args == (EIGHT, EIGHT) else None
 
 
-_binary(operator.add, lambda builder, a, b: builder.fadd(a, b, flags=_FUSED))
-_binary(operator.sub, lambda builder, a, b: builder.fsub(a, b, flags=_FUSED))
-_binary(operator.mul, lambda builder, a, b: builder.fmul(a, b, flags=_FUSED))
-_binary(operator.truediv, lambda builder, a, b: builder.fdiv(a, b))
+_BETWEEN: dict[Any, Any] = {
+    operator.add: ir.IRBuilder.fadd,
+    operator.sub: ir.IRBuilder.fsub,
+    operator.mul: ir.IRBuilder.fmul,
+    operator.truediv: ir.IRBuilder.fdiv,
+}
+for _sign, _make in _BETWEEN.items():
+    infer_global(_sign)(type("_Sign", (_Sign,), {}))
+    lower_builtin(_sign, EIGHT, EIGHT)(
+        lambda _context, builder, _signature, args, make=_make: make(builder, *args, flags=_FUSED)
+    )
 
 
 def _constant(values: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.base.checks import is_list
-from onlooker.base.documents import parsed
+from onlooker.base.checks import is_list, parsed
 from onlooker.base.errors import InputError
 from onlooker.base.text import one_line, some_of
 from onlooker.base.types import Index
