@@ -450,6 +450,9 @@ def _seen(rows: Features, *, squared: bool) -> tuple[Features, Features, Feature
     places = np.arange(n) if n <= RANGED else np.linspace(0, n - 1, RANGED).astype(np.int64)
     low, high, mean = row_ranges(rows, places)
     squares = np.full(rows.shape[1], np.nan)
+    if rows.shape[1] == 1:
+        # NumPy adds up a single column in pairs, which rounds less.
+        mean = rows.take(places, axis=0).mean(axis=0)
     if squared:
         some = rows.take(places, axis=0)
         squares = np.einsum("ij,ij->j", some, some) / len(some)
