@@ -442,18 +442,14 @@ class SuffixImitation(Observer):
         return broken is None
 
 
-def _seen(rows: Features, *, squared: bool) -> tuple[Features, Features, Features, Vector]:
-    """Least, mean and largest value of every feature, and the mean square where that is asked for, else NaN."""
+def _seen(rows: Features, *, squared: bool) -> tuple[Features, Features, Features, Features]:
+    """Least, mean and largest value of every feature, and the mean square where it is asked for."""
     from onlooker.kernels.scattered import row_ranges
 
     n = len(rows)
     places = np.arange(n) if n <= RANGED else np.linspace(0, n - 1, RANGED).astype(np.int64)
     low, high, mean = row_ranges(rows, places)
-    squares = np.full(rows.shape[1], np.nan)
-    if rows.shape[1] == 1:
-        # NumPy adds up a single column in pairs, which rounds less.
-        mean = rows.take(places, axis=0).mean(axis=0)
-    if squared:
-        some = rows.take(places, axis=0)
-        squares = np.einsum("ij,ij->j", some, some) / len(some)
-    return low, mean, high, squares
+    if not squared and rows.shape[1] > 1:
+        return low, mean, high, mean
+    some = rows.take(places, axis=0)
+    return low, some.mean(axis=0), high, np.einsum("ij,ij->j", some, some) / len(some)
