@@ -17,7 +17,10 @@ from onlooker import (
     TrackingObserver,
     simulate,
 )
+from onlooker.observers.summaries import families_of
+from onlooker.observers.tracking.assumptions import FAMILIES
 from onlooker.observers.tracking.contest import Contest
+from onlooker.observers.tracking.monitor import Monitor
 from onlooker.observers.tracking.proof import Residuals, Scores
 
 LEARNERS = {"UCB": LinUCB(), "TS": LinTS(), "Lapse": EpsilonGreedy(0.1), "Softmax": Boltzmann(0.05)}
@@ -44,6 +47,21 @@ def test_families_are_named(name):
     assert verdict.name == name
     assert verdict.model_free.errors >= 2
     assert verdict.over.errors >= 2
+
+
+def test_what_predicted_best_is_followed():
+    """Evidence may prefer another family by little: constants are tuned on the rounds that it is of."""
+    log = simulate(Environment(4, 10, seed=1), LinTS(), 2100, seed=1).log
+    monitor = Monitor(families=list(FAMILIES), ridge=1.0, n_features=4)
+    monitor.watch(log)
+    by_evidence = max(monitor.tuned, key=lambda one: one.evidence).assumption.exploration.name
+    other = next(one for one in monitor.tuned if one.assumption.exploration.name != by_evidence)
+    monitor.contest.leader = other.assumption.exploration.name
+    assert monitor.best is other
+    assert families_of(monitor)[0].name == monitor.contest.leader
+    # A state of before keeps no leader.
+    monitor.contest.leader = None
+    assert monitor.best.assumption.exploration.name == by_evidence
 
 
 def pinned(log):
@@ -168,3 +186,6 @@ def test_residuals_of_the_truth_are_normal():
     for name in found[0]:
         values = np.array([one[name] for one in found])
         assert abs(values).max() < 4.5, name
+    whole = np.array([one["probability"] for one in found])
+    assert abs(whole.mean()) < 0.4
+    assert 0.7 < whole.std() < 1.3

@@ -147,6 +147,8 @@ class Contest:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tuned: list[Tuned] = field(default_factory=list)
     """What the last step made of the families; nothing before the first."""
+    leader: str | None = None
+    """The family that had predicted best at the last of all steps; None before it."""
     early: Vector = field(default_factory=lambda: np.empty(0))
     """What the model-free observer gave every arm of the rounds so far, while they are too few to prove anything."""
     early_times: Vector | None = None
@@ -353,7 +355,7 @@ class Contest:
         for name in left[: 1 if is_last else 2]:
             by_name[name] = with_past(scaled, by_name[name])
         if is_last:
-            self.tuned = list(by_name.values())
+            self.tuned, self.leader = list(by_name.values()), order[0]
         going = {name: refined(scaled, by_name[name].assumption) for name in left}
         for name in GRADIENT:
             if name in still and not self._is_hopeless(name, order[0]):
@@ -430,6 +432,7 @@ class Contest:
             **({} if self.early_times is None else {"early_times": self.early_times.tolist()}),
             **({} if self.coding is None else {"coding": self.coding.to_list()}),
             **({} if self.length is None else {"length": self.length}),
+            **({} if self.leader is None else {"leader": self.leader}),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -461,6 +464,7 @@ class Contest:
             found.coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
         if "length" in values:
             found.length = as_number(values["length"], "length", above=0.0)
+        found.leader = values.get("leader")
         in_coding = n_features + (0 if found.coding is None else found.coding.width)
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]

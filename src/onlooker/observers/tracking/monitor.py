@@ -113,12 +113,14 @@ class Monitor:
 
     @property
     def best(self) -> Tuned:
-        """The family with the most evidence."""
+        """The nearest family: that which predicted best where all were compared, else the one with the most evidence."""
         self._compare()
         return self._best()
 
     def _best(self) -> Tuned:
-        return max(self._tuned, key=lambda one: one.evidence)
+        # What is followed is what can be proved: evidence is of constants that the same rounds tuned.
+        leader = self.contest.leader if self.contest is not None and self.decided_on == STEPS[-1] else None
+        return max(self._tuned, key=lambda one: (one.assumption.exploration.name == leader, one.evidence))
 
     @property
     def follower(self) -> Follower:
