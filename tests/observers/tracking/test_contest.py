@@ -187,5 +187,6 @@ def test_residuals_of_the_truth_are_normal():
         values = np.array([one[name] for one in found])
         assert abs(values).max() < 4.5, name
     whole = np.array([one["probability"] for one in found])
-    assert abs(whole.mean()) < 0.4
-    assert 0.7 < whole.std() < 1.3
+    # One-sided: half of the time it is 0, and it exceeds 1 as often as a normal deviate does.
+    assert 0.3 < (whole > 0).mean() < 0.7
+    assert 0.05 < (whole > 1).mean() < 0.3

@@ -55,9 +55,10 @@ PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
-OUT = 3.6
-"""Standard deviations from which a residual speaks against a family: of some thirty, one is so far out by chance in a
-log of a hundred."""
+OUT = 4.3
+"""Standard deviations from which a residual speaks against a family. Of some thirty, one is so far out by chance in a
+log of 2,000; the filters' approximations take residuals of true families up to there. Learners that only a residual
+tells from a family, in `benchmarks/naming.py`, are 7 out or more."""
 WORTH = 0.02
 """Share of its lead over the model-free observer that a residual may be worth: with many arms and features leads are
 large, and so is what the filters' approximations leave."""

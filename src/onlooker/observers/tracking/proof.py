@@ -263,7 +263,8 @@ class Residuals:
         found["feature"] = _largest(*self._beyond(*self.features))
         even = max(self.shares.sum() / BINS, 1e-9)
         square = float(((self.shares - even) ** 2).sum() / even)
-        found["probability"] = _as_normal(square, BINS - 1)
+        # Picks that were nearly certain are spread over the bins, more evenly than by chance: that says nothing.
+        found["probability"] = max(0.0, _as_normal(square, BINS - 1))
         return found
 
     def _beyond(self, surplus: Vector, variance: Vector, shared: Vector) -> tuple[Vector, Vector]:
