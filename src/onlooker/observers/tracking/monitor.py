@@ -113,7 +113,7 @@ class Monitor:
 
     @property
     def best(self) -> Tuned:
-        """The nearest family: that which predicted best where all were compared, else the one with the most evidence."""
+        """The nearest family: that which predicted best where all were compared, else that with the most evidence."""
         self._compare()
         return self._best()
 
@@ -144,7 +144,7 @@ class Monitor:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the family with the most evidence is proved; one that was given or decided by 0.1 is taken to be."""
+        """Whether the nearest family is proved; one that was given or decided by 0.1 is taken to be."""
         if self.contest is None:
             return True
         verdict = self.verdict
