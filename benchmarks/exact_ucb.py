@@ -67,8 +67,8 @@ def main() -> None:
             print(lines[-1], flush=True)
     if given.out:
         intro = (
-            f"Information share one step ahead on LinUCB logs, K = {ARMS}, rounds {JUDGED} to {ROUNDS:,}; 100% would be "
-            f"to know the rewards. Exact is a particle filter with {given.particles:,} particles. Both know the "
+            f"Information share one step ahead on LinUCB logs, K = {ARMS}, rounds {JUDGED} to {ROUNDS:,}; 100% would "
+            f"be to know the rewards. Exact is a particle filter with {given.particles:,} particles. Both know the "
             "learner's constants."
         )
         text = f"# Tracking beside the exact forecast of LinUCB\n\n{intro}\n\n" + "\n".join(lines) + "\n"
