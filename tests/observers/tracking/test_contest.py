@@ -1,5 +1,6 @@
 """A learner is named only when the picks prove it; otherwise the answers are the model-free observer's."""
 
+import json
 import pickle
 import warnings
 
@@ -18,6 +19,7 @@ from onlooker import (
     simulate,
 )
 from onlooker.observers.summaries import families_of
+from onlooker.observers.tracking import contest
 from onlooker.observers.tracking.assumptions import FAMILIES
 from onlooker.observers.tracking.contest import Contest
 from onlooker.observers.tracking.monitor import Monitor
@@ -62,6 +64,30 @@ def test_what_predicted_best_is_followed():
     # A state of before keeps no leader.
     monitor.contest.leader = None
     assert monitor.best.assumption.exploration.name == by_evidence
+
+
+def test_with_many_arms_some_spans_are_looked_at(monkeypatch):
+    """The probabilities of all arms take the cube of their number; parts of a log still give what the whole does."""
+    log = pinned(simulate(Environment(4, 20, seed=1), LinUCB(), 1500, seed=1).log)
+    whole = Contest(ridge=1.0, n_features=4)
+    whole.watch(log, None, log)
+    monkeypatch.setattr(contest, "WORK", 1600)
+    some, parts = Contest(ridge=1.0, n_features=4), Contest(ridge=1.0, n_features=4)
+    some.watch(log, None, log)
+    done = 0
+    for stop in (1100, 1333, 1500):
+        parts.watch(log[done:stop], None, log[:stop])
+        parts, done = Contest.from_dict(json.loads(json.dumps(parts.to_dict())), 1.0, 4, None), stop
+    assert some.thin == parts.thin == 5
+    nearest = some.verdict().nearest
+    few, all_of_them = (one.rivals[nearest].residuals for one in (some, whole))
+    assert all_of_them.n_rounds == 1000
+    assert 180 <= few.n_rounds <= 220
+    assert few.deviates() == parts.rivals[nearest].residuals.deviates()
+    assert some.rivals[nearest].scores.total == whole.rivals[nearest].scores.total
+    # Pinned picks are still found.
+    assert some.verdict().residual[0] == "position"
+    assert some.verdict().residual[1] > contest.OUT
 
 
 def pinned(log):
