@@ -63,7 +63,7 @@ class DynamicImitation(Observer):
     policy_, theta_
         The weights at the end of the log, in logits.
     covariance_
-        Of the weights at the end, shape (d, d). Beyond 40 features only variances are followed, and covariances are
+        Of the weights at the end, shape (d, d). Beyond 64 features only variances are followed, and covariances are
         those between the laws alone. NaN for a feature that never differed within a round. Where every arm has weights
         of its own, weights, covariance and path are those of the differences to the mean over the arms.
     path_

@@ -276,7 +276,8 @@ class Family:
 
 
 def families_of(monitor: Monitor) -> tuple[Family, ...]:
-    """The families that were compared, by falling evidence."""
+    """The families that were compared: the nearest, then the others by falling evidence."""
+    best = monitor.best
     # What a round adds to the learner's V, in a typical direction.
     varied = np.diag(monitor.identification.information)
     units = monitor.follower.own_units
@@ -292,7 +293,7 @@ def families_of(monitor: Monitor) -> tuple[Family, ...]:
             batch=one.assumption.batch,
             age=one.assumption.known / of_round if one.assumption.known and of_round else 0.0,
         )
-        for one in sorted(monitor.tuned, key=lambda one: -one.evidence)
+        for one in sorted(monitor.tuned, key=lambda one: (one is not best, -one.evidence))
     )
 
 
@@ -312,7 +313,7 @@ class TrackingSummary(OfCoefficients):
     decided_on: int
     """How many of them decided on the family."""
     families: tuple[Family, ...]
-    """By falling evidence; empty where none were compared."""
+    """The nearest first, the others by falling evidence; empty where none were compared."""
     named: bool
     """Whether the first of them was given or is proved; if not, the coefficients are the model-free observer's."""
     preferring: bool

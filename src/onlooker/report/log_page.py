@@ -241,7 +241,7 @@ def tracking_section(observer: TrackingObserver, verdict: Diagnosis | None = Non
 
 
 def families_table(summary: TrackingSummary) -> Table:
-    """The kinds of exploration that were considered, by falling evidence; the first stands out if it fits.
+    """The kinds of exploration that were considered, the nearest first; it stands out if it fits.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def families_table(summary: TrackingSummary) -> Table:
     >>> families_table(TrackingObserver(exploration=UCB(1.0)).fit(log).summary()).rows[0][:3]
     ('optimism (upper confidence bounds)', 'alpha', 1.0)
     """
-    best = summary.families[0].evidence
+    best = max(one.evidence for one in summary.families)
     return Table(
         (
             Column("kind of exploration"),

@@ -1,5 +1,6 @@
 """A learner is named only when the picks prove it; otherwise the answers are the model-free observer's."""
 
+import json
 import pickle
 import warnings
 
@@ -17,7 +18,11 @@ from onlooker import (
     TrackingObserver,
     simulate,
 )
+from onlooker.observers.summaries import families_of
+from onlooker.observers.tracking import contest
+from onlooker.observers.tracking.assumptions import FAMILIES
 from onlooker.observers.tracking.contest import Contest
+from onlooker.observers.tracking.monitor import Monitor
 from onlooker.observers.tracking.proof import Residuals, Scores
 
 LEARNERS = {"UCB": LinUCB(), "TS": LinTS(), "Lapse": EpsilonGreedy(0.1), "Softmax": Boltzmann(0.05)}
@@ -44,6 +49,45 @@ def test_families_are_named(name):
     assert verdict.name == name
     assert verdict.model_free.errors >= 2
     assert verdict.over.errors >= 2
+
+
+def test_what_predicted_best_is_followed():
+    """Evidence may prefer another family by little: constants are tuned on the rounds that it is of."""
+    log = simulate(Environment(4, 10, seed=1), LinTS(), 2100, seed=1).log
+    monitor = Monitor(families=list(FAMILIES), ridge=1.0, n_features=4)
+    monitor.watch(log)
+    by_evidence = max(monitor.tuned, key=lambda one: one.evidence).assumption.exploration.name
+    other = next(one for one in monitor.tuned if one.assumption.exploration.name != by_evidence)
+    monitor.contest.leader = other.assumption.exploration.name
+    assert monitor.best is other
+    assert families_of(monitor)[0].name == monitor.contest.leader
+    # A state of before keeps no leader.
+    monitor.contest.leader = None
+    assert monitor.best.assumption.exploration.name == by_evidence
+
+
+def test_with_many_arms_some_spans_are_looked_at(monkeypatch):
+    """The probabilities of all arms take the cube of their number; parts of a log still give what the whole does."""
+    log = pinned(simulate(Environment(4, 20, seed=1), LinUCB(), 1500, seed=1).log)
+    whole = Contest(ridge=1.0, n_features=4)
+    whole.watch(log, None, log)
+    monkeypatch.setattr(contest, "WORK", 1600)
+    some, parts = Contest(ridge=1.0, n_features=4), Contest(ridge=1.0, n_features=4)
+    some.watch(log, None, log)
+    done = 0
+    for stop in (1100, 1333, 1500):
+        parts.watch(log[done:stop], None, log[:stop])
+        parts, done = Contest.from_dict(json.loads(json.dumps(parts.to_dict())), 1.0, 4, None), stop
+    assert some.thin == parts.thin == 5
+    nearest = some.verdict().nearest
+    few, all_of_them = (one.rivals[nearest].residuals for one in (some, whole))
+    assert all_of_them.n_rounds == 1000
+    assert 180 <= few.n_rounds <= 220
+    assert few.deviates() == parts.rivals[nearest].residuals.deviates()
+    assert some.rivals[nearest].scores.total == whole.rivals[nearest].scores.total
+    # Pinned picks are still found.
+    assert some.verdict().residual[0] == "position"
+    assert some.verdict().residual[1] > contest.OUT
 
 
 def pinned(log):
@@ -168,3 +212,7 @@ def test_residuals_of_the_truth_are_normal():
     for name in found[0]:
         values = np.array([one[name] for one in found])
         assert abs(values).max() < 4.5, name
+    whole = np.array([one["probability"] for one in found])
+    # One-sided: half of the time it is 0, and it exceeds 1 as often as a normal deviate does.
+    assert 0.3 < (whole > 0).mean() < 0.7
+    assert 0.05 < (whole > 1).mean() < 0.3

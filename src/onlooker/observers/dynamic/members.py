@@ -30,8 +30,11 @@ RANDOM = (-2.5, 2.0)
 """Mean and variance of the logit of the share of random picks before the first: about 8%, between 0.5% and 57%."""
 NEVER = (-8.0, 1e-8)
 """The same where no picks are random."""
-FULL = 40
-"""Up to so many features their covariances are followed, beyond them only their variances: d against d^2 an arm."""
+FULL = 64
+"""Up to so many features their covariances are followed, beyond them only their variances: d against d^2 an arm.
+
+With variances alone, direction errors on LinTS with 50 features are 1.2 times as large, and the 46 items of Open Bandit
+are predicted worse; 50 features take 1.7 times as long with covariances."""
 RARE = 1 / 8
 """A unit is at least this part of the feature's size where it differs: a rare one is not taken for a small one."""
 LARGEST = 1e6

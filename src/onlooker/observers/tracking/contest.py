@@ -55,9 +55,10 @@ PART = 0.1
 """Share of its lead over the model-free observer by which it may be behind a form of itself that is not named."""
 ROUNDING = 1e-9
 """By so much a sum of probabilities may exceed 1."""
-OUT = 3.6
-"""Standard deviations from which a residual speaks against a family: of some thirty, one is so far out by chance in a
-log of a hundred."""
+OUT = 4.3
+"""Standard deviations from which a residual speaks against a family. Of some thirty, one is so far out by chance in a
+log of 2,000; the filters' approximations take residuals of true families up to there. Learners that only a residual
+tells from a family, in `benchmarks/naming.py`, are 7 out or more."""
 WORTH = 0.02
 """Share of its lead over the model-free observer that a residual may be worth: with many arms and features leads are
 large, and so is what the filters' approximations leave."""
@@ -65,6 +66,10 @@ TOLERATED = 3000
 """Rounds up to which `OUT` holds; the filters are approximate, and beyond that their own errors would show."""
 SOME = 4
 """After the last step residuals are looked at in every so many of the stretches in which rounds are taken."""
+SPAN, WORK = 16, 80**3
+"""Residuals need the probabilities of all arms, which take the cube of their number; where that is more than `WORK`,
+only as many spans of rounds are looked at as keep to it. With 200 arms and 50 features all would take most of the time.
+"""
 NOISE, FORGETS, TURNS, FIXED = "noise", "forgets", "turns", (FIXED_SOFTMAX, FIXED_GREEDY)
 """Rivals that are never named: the best family with noise on its scores, forgetting, or taking turns with another
 learner; policies that do not learn."""
@@ -147,6 +152,10 @@ class Contest:
     rivals: dict[str, Rival] = field(default_factory=dict)
     tuned: list[Tuned] = field(default_factory=list)
     """What the last step made of the families; nothing before the first."""
+    leader: str | None = None
+    """The family that had predicted best at the last of all steps; None before it."""
+    thin: int = 1
+    """Residuals are looked at in one of so many spans of rounds."""
     early: Vector = field(default_factory=lambda: np.empty(0))
     """What the model-free observer gave every arm of the rounds so far, while they are too few to prove anything."""
     early_times: Vector | None = None
@@ -341,6 +350,8 @@ class Contest:
 
     def _step(self, rounds: BanditLog) -> None:
         """Tune the families to all rounds so far, and go on with what they find."""
+        from onlooker.kernels.margins import LIVE
+
         scaled, units, _ = in_own_units(rounds, self.length)
         is_last = self.n_rounds >= STEPS[2]
         known = self.tuned if is_last and units is None else None
@@ -353,7 +364,7 @@ class Contest:
         for name in left[: 1 if is_last else 2]:
             by_name[name] = with_past(scaled, by_name[name])
         if is_last:
-            self.tuned = list(by_name.values())
+            self.tuned, self.leader = list(by_name.values()), order[0]
         going = {name: refined(scaled, by_name[name].assumption) for name in left}
         for name in GRADIENT:
             if name in still and not self._is_hopeless(name, order[0]):
@@ -361,6 +372,8 @@ class Contest:
         if self.n_rounds == STEPS[0]:
             going |= {name: fixed_policy(scaled, name, self.ridge) for name in FIXED}
         if self.n_rounds >= STEPS[1]:
+            n_arms = float(rounds.n_arms.mean())
+            self.thin = max(1, round(n_arms * min(n_arms, LIVE) ** 2 / WORK))
             before = self.rivals.get(NOISE)
             guess = () if before is None or before.follower is None else (before.follower.assumption.noise,)
             going[NOISE] = with_noise(scaled, going[left[0]], *guess)
@@ -402,10 +415,24 @@ class Contest:
 
     def _take(self, log: BanditLog, arms: Vector) -> None:
         """Have all predict some rounds, of which the model-free observer gave `arms`."""
-        going = [(name, one) for name, one in self.rivals.items() if one.follower is not None]
-        # The probabilities of all arms cost much more than those of the picks.
         stretch = self.n_rounds // STEPS[1]
         checked = self.n_rounds >= STEPS[1] and (self.n_rounds < STEPS[2] or stretch % SOME == 0)
+        if not checked or self.thin == 1:
+            self._take_alike(log, arms, checked=checked)
+            return
+        done = 0
+        while done < log.n_rounds:
+            span, within_it = divmod(self.n_rounds, SPAN)
+            looked_at = span % self.thin == 0
+            ahead = SPAN if looked_at else SPAN * (self.thin - span % self.thin)
+            stop = min(log.n_rounds, done + ahead - within_it)
+            part = arms[log.offsets[done] : log.offsets[stop]]
+            self._take_alike(log[done:stop], part, checked=looked_at)
+            done = stop
+
+    def _take_alike(self, log: BanditLog, arms: Vector, *, checked: bool) -> None:
+        """Have all predict some rounds, with or without a look at the residuals."""
+        going = [(name, one) for name, one in self.rivals.items() if one.follower is not None]
 
         def follow(pair: tuple[str, Rival]) -> tuple[Vector, Vector | None]:
             assert pair[1].follower is not None
@@ -430,6 +457,8 @@ class Contest:
             **({} if self.early_times is None else {"early_times": self.early_times.tolist()}),
             **({} if self.coding is None else {"coding": self.coding.to_list()}),
             **({} if self.length is None else {"length": self.length}),
+            **({} if self.leader is None else {"leader": self.leader}),
+            **({} if self.thin == 1 else {"thin": self.thin}),
             "path": [one.to_dict() for one in self.path],
             "model_free": self.model_free.to_dict(),
             "model_free_scores": self.model_free_scores.to_dict(),
@@ -461,6 +490,7 @@ class Contest:
             found.coding = Reference.from_list(values["coding"], n_features) if "coding" in values else None
         if "length" in values:
             found.length = as_number(values["length"], "length", above=0.0)
+        found.leader, found.thin = values.get("leader"), as_whole(values.get("thin", 1), "thin", least=1)
         in_coding = n_features + (0 if found.coding is None else found.coding.width)
         with within("path"):
             found.path = [Checkpoint.from_dict(one) for one in values["path"]]

@@ -113,12 +113,14 @@ class Monitor:
 
     @property
     def best(self) -> Tuned:
-        """The family with the most evidence."""
+        """The nearest family: that which predicted best where all were compared, else that with the most evidence."""
         self._compare()
         return self._best()
 
     def _best(self) -> Tuned:
-        return max(self._tuned, key=lambda one: one.evidence)
+        # What is followed is what can be proved: evidence is of constants that the same rounds tuned.
+        leader = self.contest.leader if self.contest is not None and self.decided_on == STEPS[-1] else None
+        return max(self._tuned, key=lambda one: (one.assumption.exploration.name == leader, one.evidence))
 
     @property
     def follower(self) -> Follower:
@@ -142,7 +144,7 @@ class Monitor:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the family with the most evidence is proved; one that was given or decided by 0.1 is taken to be."""
+        """Whether the nearest family is proved; one that was given or decided by 0.1 is taken to be."""
         if self.contest is None:
             return True
         verdict = self.verdict

@@ -263,7 +263,8 @@ class Residuals:
         found["feature"] = _largest(*self._beyond(*self.features))
         even = max(self.shares.sum() / BINS, 1e-9)
         square = float(((self.shares - even) ** 2).sum() / even)
-        found["probability"] = (square - (BINS - 1)) / math.sqrt(2.0 * (BINS - 1))
+        # Picks that were nearly certain are spread over the bins, more evenly than by chance: that says nothing.
+        found["probability"] = max(0.0, _as_normal(square, BINS - 1))
         return found
 
     def _beyond(self, surplus: Vector, variance: Vector, shared: Vector) -> tuple[Vector, Vector]:
@@ -305,6 +306,16 @@ class Residuals:
             raise ValueError("a sum is not finite")
         found.last, found.n_rounds = int(values["last"]), as_whole(values["n_rounds"], "n_rounds")
         return found
+
+
+def _as_normal(square: float, freedom: int) -> float:
+    """The normal deviate that is exceeded as often as a sum of squares, by Wilson and Hilferty's cube root.
+
+    >>> round(_as_normal(27.88, 9), 2)  # exceeded once in a thousand times
+    3.09
+    """
+    part = 2.0 / (9.0 * freedom)
+    return (math.cbrt(square / freedom) - (1.0 - part)) / math.sqrt(part)
 
 
 def _three(values: list[float]) -> tuple[float, float, float]:
