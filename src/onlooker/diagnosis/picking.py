@@ -23,6 +23,7 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.numerics import UNIDENTIFIED, inverse, normal_reach
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.diagnosis.evenness import positions
 from onlooker.diagnosis.movement import RIDGE, Pull
 from onlooker.diagnosis.predictability import proportion, proportion_of
 from onlooker.imitation.newton import Fit, minimise
@@ -71,8 +72,8 @@ def find_exploration(log: BanditLog, others: Matrix, pull: Pull, level: float, *
     mixture = explain(log, scores, others, np.array([0, log.n_rounds]), steps=8)
     return Exploration(
         share=found.value,
-        low=max(0.0, found.low - doubt),
-        high=min(1.0, found.high + doubt / 2),
+        low=min(found.value, max(0.0, found.low - doubt)),
+        high=max(found.value, min(1.0, found.high + doubt / 2)),
         trend=_trend((missed - (1 - mixture.best))[since:], level),
     )
 
@@ -294,7 +295,7 @@ def find_forced(log: BanditLog, theta: Vector, share: float) -> Iterator[str]:
     n_positions, sizes = int(log.n_arms.max()), log.n_arms
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = _positions(log), _expected(log, theta, share)
+    place, expected = positions(log), _expected(log, theta, share)
     # Where the policy prefers the position, a rule would hardly show.
     low = expected < 1 / np.repeat(sizes, sizes)
     picked = np.zeros(len(expected))
@@ -319,7 +320,7 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     n_positions = int(log.n_arms.max())
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = _positions(log), _expected(log, theta, share)
+    place, expected = positions(log), _expected(log, theta, share)
     last = np.full(n_positions, -1)
     last[log.chosen] = np.arange(log.n_rounds)  # of several rounds the last one stays
     later = np.repeat(np.arange(log.n_rounds), log.n_arms) > last[place]
@@ -328,11 +329,6 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     if len(gone):
         top = int(gone[missing[gone].argmax()])
         yield _withdrawn(top, len(gone), int(rounds[last[top]]), float(missing[top]))
-
-
-def _positions(log: BanditLog) -> Index:
-    """Of every row in its round."""
-    return np.asarray(np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], log.n_arms))
 
 
 def _expected(log: BanditLog, theta: Vector, share: float) -> Vector:
