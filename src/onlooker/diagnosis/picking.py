@@ -42,6 +42,9 @@ BLOCKS = 30
 NOW_ROUNDS = 100
 """The last 30% of the rounds are now, at least so many."""
 
+TIED = 1e-9
+"""Scores that differ by less than this part of the largest are those of arms that are alike."""
+
 PLAUSIBLE = 0.05
 """Likelihood, relative to the best, from which on an explanation of the picks counts for the interval."""
 
@@ -63,9 +66,14 @@ class Exploration:
 
 
 def find_exploration(log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int) -> Exploration:
-    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count."""
+    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count.
+
+    Arms that are alike are as good as each other: each of them is the best guess where one is.
+    """
     scores = log.features @ pull.fit.theta
-    missed = ragged.argmax(scores, log.offsets) != log.chosen
+    least = np.maximum.reduceat(scores, log.offsets[:-1]) - TIED * float(np.abs(scores).max())
+    missed = scores[log.chosen_rows] < least
+    n_best = np.add.reduceat(scores >= np.repeat(least, log.n_arms), log.offsets[:-1], dtype=np.int64)
     now = slice(log.n_rounds - _recent(log.n_rounds - since), None)
     found = proportion(missed[now], level)
     doubt = _doubt(log[now], pull, log.n_rounds)
@@ -74,7 +82,7 @@ def find_exploration(log: BanditLog, others: Matrix, pull: Pull, level: float, *
         share=found.value,
         low=min(found.value, max(0.0, found.low - doubt)),
         high=max(found.value, min(1.0, found.high + doubt / 2)),
-        trend=_trend((missed - (1 - mixture.best))[since:], level),
+        trend=_trend((missed - (1 - n_best * mixture.best))[since:], level),
     )
 
 
