@@ -71,3 +71,16 @@ def test_random_picks_that_become_more():
     assert found.values.state == "stable"
     assert found.exploration.trend == "rising"
     assert found.exploration.low <= 0.36 <= found.exploration.high
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_twin_of_the_best_guess_is_one_too(seed):
+    # Every arm is offered twice, and either of the best ones is picked; one pick in ten is random.
+    rng = np.random.default_rng(seed)
+    rows = np.tile(rng.normal(size=(2000, 4, 3)), (1, 2, 1))
+    best = (rows[:, :4] @ [3.0, 1.0, -1.0]).argmax(axis=1) + 4 * rng.integers(2, size=2000)
+    random = rng.random(2000) < 0.1
+    picks = np.where(random, rng.integers(8, size=2000), best)
+    found = diagnose(BanditLog.from_dense(rows, picks)).exploration
+    assert found.low <= 0.075 <= found.high
+    assert found.share < 0.11

@@ -143,3 +143,17 @@ def test_the_picture(found, tmp_path):
     assert (tmp_path / "calibration.svg").read_text().startswith("<svg")
     with pytest.raises(InputError, match=r"\.png or \.svg"):
         found.calibration().plot("calibration.txt")
+
+
+@pytest.mark.parametrize("picks", [np.zeros(1200, dtype=int), np.arange(1200) % 6], ids=["the first", "in turn"])
+def test_picks_by_position_are_warned_of(picks):
+    rows = np.random.default_rng(0).normal(size=(1200, 6, 3))
+    found = propensities(BanditLog.from_dense(rows, picks))
+    with pytest.warns(LowOverlapWarning, match="100% of the picks are .* predicted, so the propensities are wrong"):
+        covered = found.overlap()
+    assert covered.is_unreliable
+    assert "so the propensities are wrong" in covered.sentence
+
+
+def test_learners_do_not_follow_positions(found):
+    assert not found.overlap().astray

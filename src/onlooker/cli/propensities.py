@@ -175,7 +175,7 @@ def _print(log: str, found: Any, kind: str) -> None:
         warnings.simplefilter("ignore", LowOverlapWarning)
         covered = found.overlap()
     say(f"overlap: {covered.sentence}")
-    if covered.deterministic or covered.is_thin:
+    if covered.is_unreliable:
         say("warning: estimates that divide by these propensities are not reliable", err=True)
     if kind in _UNKNOWN:
         say(_UNKNOWN[kind])

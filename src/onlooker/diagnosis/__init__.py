@@ -4,7 +4,8 @@
 
 1. *Not enough evidence*: fewer rounds with a choice than 20 for every direction of theta, or fewer than 100. Rounds
    whose arms have the same features offer no choice; features in unusual units are brought to usual ones (`findings`).
-2. *No preference*: score tests do not reject uniformly random picks (`findings`).
+2. *No preference*: score tests do not reject uniformly random picks (`findings`), or positions explain more than twice
+   what features do and score tests do not reject that positions alone decide (`evenness`).
 3. *Moving*: in the last half, since the last change, rounds follow those shortly before them more than any fixed policy
    explains, and following them would predict picks better by at least 0.5% (`movement`).
 4. *Changed*: no one policy explains all rounds, and at some round the step ahead was larger than the step behind it:

@@ -119,6 +119,8 @@ class Findings:
 
     rounds: Index
     """Which rounds of the whole log those are."""
+    edges: list[int]
+    """Bounds of the bins."""
     preference: Preference
     """Whether the picks depend on the features at all."""
     final: Predicted
@@ -181,6 +183,7 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
     movement = find_steadiness(recent) if enough(log.n_rounds - start, preference.rank) else None
     return Findings(
         rounds=rounds,
+        edges=bounds,
         preference=preference,
         final=final,
         diagnostics=find_diagnostics(log, bounds, starts, final, level),

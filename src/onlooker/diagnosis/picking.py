@@ -23,6 +23,7 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.numerics import UNIDENTIFIED, inverse, normal_reach
 from onlooker.base.types import Index, Matrix, Vector
+from onlooker.diagnosis.evenness import positions
 from onlooker.diagnosis.movement import RIDGE, Pull
 from onlooker.diagnosis.predictability import proportion, proportion_of
 from onlooker.imitation.newton import Fit, minimise
@@ -40,6 +41,9 @@ BLOCKS = 30
 
 NOW_ROUNDS = 100
 """The last 30% of the rounds are now, at least so many."""
+
+TIED = 1e-9
+"""Scores that differ by less than this part of the largest are those of arms that are alike."""
 
 PLAUSIBLE = 0.05
 """Likelihood, relative to the best, from which on an explanation of the picks counts for the interval."""
@@ -62,18 +66,23 @@ class Exploration:
 
 
 def find_exploration(log: BanditLog, others: Matrix, pull: Pull, level: float, *, since: int) -> Exploration:
-    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count."""
+    """Compare the picks of rounds that one policy explains with what it prefers; those before `since` do not count.
+
+    Arms that are alike are as good as each other: each of them is the best guess where one is.
+    """
     scores = log.features @ pull.fit.theta
-    missed = ragged.argmax(scores, log.offsets) != log.chosen
+    least = np.maximum.reduceat(scores, log.offsets[:-1]) - TIED * float(np.abs(scores).max())
+    missed = scores[log.chosen_rows] < least
+    n_best = np.add.reduceat(scores >= np.repeat(least, log.n_arms), log.offsets[:-1], dtype=np.int64)
     now = slice(log.n_rounds - _recent(log.n_rounds - since), None)
     found = proportion(missed[now], level)
     doubt = _doubt(log[now], pull, log.n_rounds)
     mixture = explain(log, scores, others, np.array([0, log.n_rounds]), steps=8)
     return Exploration(
         share=found.value,
-        low=max(0.0, found.low - doubt),
-        high=min(1.0, found.high + doubt / 2),
-        trend=_trend((missed - (1 - mixture.best))[since:], level),
+        low=min(found.value, max(0.0, found.low - doubt)),
+        high=max(found.value, min(1.0, found.high + doubt / 2)),
+        trend=_trend((missed - (1 - n_best * mixture.best))[since:], level),
     )
 
 
@@ -294,7 +303,7 @@ def find_forced(log: BanditLog, theta: Vector, share: float) -> Iterator[str]:
     n_positions, sizes = int(log.n_arms.max()), log.n_arms
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = _positions(log), _expected(log, theta, share)
+    place, expected = positions(log), _expected(log, theta, share)
     # Where the policy prefers the position, a rule would hardly show.
     low = expected < 1 / np.repeat(sizes, sizes)
     picked = np.zeros(len(expected))
@@ -319,7 +328,7 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     n_positions = int(log.n_arms.max())
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = _positions(log), _expected(log, theta, share)
+    place, expected = positions(log), _expected(log, theta, share)
     last = np.full(n_positions, -1)
     last[log.chosen] = np.arange(log.n_rounds)  # of several rounds the last one stays
     later = np.repeat(np.arange(log.n_rounds), log.n_arms) > last[place]
@@ -328,11 +337,6 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     if len(gone):
         top = int(gone[missing[gone].argmax()])
         yield _withdrawn(top, len(gone), int(rounds[last[top]]), float(missing[top]))
-
-
-def _positions(log: BanditLog) -> Index:
-    """Of every row in its round."""
-    return np.asarray(np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], log.n_arms))
 
 
 def _expected(log: BanditLog, theta: Vector, share: float) -> Vector:

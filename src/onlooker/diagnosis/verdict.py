@@ -9,6 +9,7 @@ from typing import Any
 from onlooker.base.checks import as_level, as_whole, counted
 from onlooker.base.memory_limit import FITTING
 from onlooker.base.text import SMALLEST_P, p_words
+from onlooker.diagnosis.evenness import find_decided, find_uneven
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, find_choices, round_of, tests_of, usable_bins
 from onlooker.diagnosis.movement import part_of
 from onlooker.diagnosis.picking import (
@@ -160,7 +161,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
     late = slice(-max(1, round(0.3 * choices.n_rounds)), None)
     agreement = proportion(found.final.hits[late], level)
     chance = float((1 / choices.n_arms)[late].mean())
-    state, sentence, since, changed = _state(log, found, level, agreement, chance)
+    state, sentence, since, changed = _state(log, choices, found, level, agreement, chance)
     notes += [*_notes(log, found, state, level), *_beside(choices, found, state)]
     settling, diagnostics = found.settling, found.diagnostics
     exploration = _exploration(choices, found, state, level)
@@ -185,7 +186,7 @@ def _judged(log: BanditLog, choices: BanditLog, found: Findings, level: float, n
         matrix=tuple(tuple(row) for row in diagnostics.matrix.tolist()),
         predictability_rise=diagnostics.predictability_rise,
         late_gap=diagnostics.late_gap,
-        stability=() if settling is None else blocks_of(settling, found.rounds, level),
+        stability=() if settling is None or state in UNKNOWN else blocks_of(settling, found.rounds, level),
         tests=tests_of(found),
         notes=tuple(notes),
     )
@@ -270,17 +271,20 @@ SLIGHT = 0.01
 
 
 def _state(
-    log: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
+    log: BanditLog, choices: BanditLog, found: Findings, level: float, agreement: Estimate, chance: float
 ) -> tuple[State, str, RoundEstimate | None, RoundEstimate | None]:
     """The state, the sentence that says it, since when it is stable, and when it changed."""
     preference, settling, percent = found.preference, found.settling, f"{100 * level:g}%"
+    uneven = find_uneven(choices)
+    gain = float((found.final.given - 1 / choices.n_arms).mean())
+    beyond = find_decided(choices, found.edges, gain) if uneven else None
     late = (
         f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "
         f"({percent} interval {agreement.low:.1%} to {agreement.high:.1%}); random guessing gets {chance:.1%}."
     )
-    if preference.p_value >= 1 - level:
-        said = f"No preference found: the picks look uniformly random (p {p_in_words(preference.p_value)}). {late}"
-        return "no preference", said, None, None
+    for p_value in (preference.p_value, beyond):
+        if p_value is not None and p_value >= 1 - level:
+            return "no preference", f"{_indifferent(uneven, p_value)} {late}", None, None
     if found.late is not None and found.moving(level):
         said = (
             "What it values is moving: at the end of the log no fixed policy explains the picks, and one that follows "
@@ -313,6 +317,17 @@ def _state(
         )
         return "moving", said, None, None
     return "stable", f"{_stable(since, percent, rising=settling.rise_p < 1 - level)}. {late}", since, None
+
+
+def _indifferent(uneven: str, p_value: float) -> str:
+    """Of picks that no feature explains; `uneven` says what shows that they are not random all the same."""
+    p_said = p_in_words(p_value)
+    if not uneven:
+        return f"No preference found: the picks look uniformly random (p {p_said})."
+    return (
+        f"No preference found: no feature explains the picks (p {p_said}). They are not uniformly random, though: "
+        f"{uneven}. A rule, or something that the log lacks, decides."
+    )
 
 
 def _stable(since: RoundEstimate, percent: str, *, rising: bool) -> str:

@@ -27,6 +27,10 @@ THIN = 0.01
 """An effective sample below this part of the rounds is too thin to rely on."""
 FEW = 30
 """And so is one of fewer rounds than this."""
+ASTRAY = 0.05
+"""Part of the picks by which those at a position may differ from what was predicted..."""
+CHANCE = 1e-6
+"""...unless chance makes such a difference, anywhere, with more than this probability."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +150,8 @@ class Overlap:
     """Whether the learner looks deterministic: its propensities then reflect uncertainty about it, not randomness."""
     target: str
     """Description of the other policy."""
+    astray: str = ""
+    """How picks follow their positions against the propensities; empty where they do not, clearly and by much."""
 
     @property
     def sentence(self) -> str:
@@ -156,8 +162,13 @@ class Overlap:
             f"round has {self.largest_weight:.1%} of all weight; {self.tiny_share:.1%} of picks had a tiny propensity"
         )
         if self.deterministic:
-            return f"the learner looks deterministic, so the log does not support off-policy evaluation; {size}"
-        return size
+            size = f"the learner looks deterministic, so the log does not support off-policy evaluation; {size}"
+        return f"{self.astray}, so the propensities are wrong; {size}" if self.astray else size
+
+    @property
+    def is_unreliable(self) -> bool:
+        """Whether estimates that divide by the propensities are not reliable."""
+        return self.deterministic or self.is_thin or bool(self.astray)
 
     @property
     def is_thin(self) -> bool:
@@ -195,6 +206,7 @@ def overlap(log: BanditLog, values: Vector, target: ArrayLike | None = None) -> 
         tiny_share=float(np.mean(chances < TINY * uniform)) if n else 0.0,
         deterministic=_looks_deterministic(log, values, choices),
         target="a policy that picks at random" if target is None else "the policy given",
+        astray=_astray(log, values, choices) if log.possible is None else "",
     )
 
 
@@ -219,3 +231,49 @@ def _looks_deterministic(log: BanditLog, values: Vector, choices: NDArray[np.int
     starts = log.offsets[:-1]
     top, least = (function.reduceat(values, starts)[late] for function in (np.maximum, np.minimum))
     return bool(np.mean(1.0 - top) < SURE and np.median(least * log.n_arms[late]) < FLOOR)
+
+
+def _astray(log: BanditLog, values: Vector, choices: NDArray[np.int64]) -> str:
+    """Compare picks at each position, and at each distance from the pick before, with what was predicted of them.
+
+    Predictions one step ahead make each difference a martingale, and Freedman's bound holds for it.
+
+    Examples
+    --------
+    >>> log = BanditLog.from_dense(np.zeros((200, 4, 1)), chosen=np.arange(200) % 4)
+    >>> _astray(log, np.full(800, 0.25), np.arange(200))
+    '100% of the picks are 1 position after the pick before, counted in a circle, where 25% were predicted'
+    >>> _astray(log[::4], np.full(200, 0.25), np.arange(50))
+    '100% of the picks are at position 0, where 25% were predicted'
+    """
+    sizes = log.n_arms
+    if not len(choices):
+        return ""
+    place = np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], sizes)
+    before = np.repeat(np.append(0, log.chosen[:-1]), sizes)
+    known = np.append(False, np.diff(sizes) == 0) & (sizes > 1)
+    ways = (
+        (place, sizes > 1, lambda at: f"at position {at}"),
+        ((place - before) % np.repeat(sizes, sizes), known, _after),
+    )
+    for labels, rounds, words in ways:
+        rows = np.repeat(rounds, sizes)
+        count = int(np.count_nonzero(rounds))
+        picked = np.bincount(labels[log.chosen_rows][rounds], minlength=1)
+        expected = np.bincount(labels[rows], values[rows], len(picked))
+        picked = np.pad(picked, (0, len(expected) - len(picked)))
+        variance = np.bincount(labels[rows], (values * (1 - values))[rows], len(picked))
+        gap = np.abs(picked - expected)
+        clear = gap**2 > 2 * (variance + gap / 3) * np.log(2 * len(picked) / CHANCE)
+        far = np.flatnonzero(clear & (gap > ASTRAY * count))
+        if len(far):
+            top = int(far[gap[far].argmax()])
+            said = f"{picked[top] / count:.0%} of the picks are {words(top)}"
+            return f"{said}, where {expected[top] / count:.0%} were predicted"
+    return ""
+
+
+def _after(distance: int) -> str:
+    if not distance:
+        return "at the position of the pick before"
+    return f"{distance} position{'s' if distance > 1 else ''} after the pick before, counted in a circle"

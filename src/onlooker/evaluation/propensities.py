@@ -85,10 +85,11 @@ class Propensities(Pictured):
     def overlap(self, target: ArrayLike | None = None) -> Overlap:
         """How many rounds count for another policy, given by its probabilities, one per row; by default a uniform one.
 
-        Warns where the learner looks deterministic, or too few rounds count.
+        Warns where the learner looks deterministic, too few rounds count, or picks follow their positions against what
+        was predicted.
         """
         found = overlap(self.log, self.values, target)
-        if found.deterministic or found.is_thin:
+        if found.is_unreliable:
             warn(f"{found.sentence}. Estimates that divide by propensities are not reliable here", LowOverlapWarning)
         return found
 

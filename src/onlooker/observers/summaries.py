@@ -29,7 +29,11 @@ MOST_SHOWN = 40
 COLUMNS_SHOWN = 6
 """Features of the context side by side."""
 UNPROVED = "none of the known learners explains the picks better than a model-free one"
-"""What is said where no family is named."""
+"""What is said where no family is ahead of the model-free observer."""
+UNSURE = "none of the known learners is proved to have made the picks"
+"""What is said where one is, but lacks something else."""
+FEW = f"too few rounds to name a learner: that takes {LEAST} or more"
+"""What is said where nothing was compared."""
 LACKING = {
     "rounds": "",
     "model-free": "",
@@ -43,6 +47,13 @@ LACKING = {
     "residual": ": the nearest one leaves something in the picks unexplained",
 }
 """What is missing for a proof, in words."""
+
+
+def unproved(verdict: Verdict | None) -> str:
+    """What is said where no family is named, of what was compared."""
+    if verdict is None or "rounds" in verdict.lacking:
+        return FEW
+    return UNPROVED if "model-free" in verdict.lacking else UNSURE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,9 +378,10 @@ class TrackingSummary(OfCoefficients):
 
     def _exploring(self) -> str:
         if not self.preferring:
-            return f"No preference was found: the picks of the first {self.decided_on} rounds look uniform."
+            return f"No preference was found: no feature explains the picks of the first {self.decided_on} rounds."
         if not self.named:
-            return f"{UNPROVED[0].upper()}{UNPROVED[1:]}{self._lacking()}."
+            said = unproved(self.verdict)
+            return f"{said[0].upper()}{said[1:]}{self._lacking()}."
         best = self.families[0]
         about = _described(best)
         if len(self.families) == 1:
@@ -385,9 +397,7 @@ class TrackingSummary(OfCoefficients):
 
     def _lacking(self) -> str:
         """What is missing for a proof."""
-        if self.verdict is None or self.n_rounds < LEAST:
-            return f"; that takes {LEAST} rounds or more"
-        return LACKING[self.verdict.lacking[0]] if self.verdict.lacking else ""
+        return LACKING[self.verdict.lacking[0]] if self.verdict is not None and self.verdict.lacking else ""
 
     def _following(self) -> list[str]:
         if not self.preferring:

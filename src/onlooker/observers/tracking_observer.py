@@ -37,7 +37,7 @@ from onlooker.logs.log import BanditLog, as_log, as_narrow, check_narrow, check_
 from onlooker.logs.parts import Parts
 from onlooker.logs.policy import LinearPolicy, crossing_document, crossing_of
 from onlooker.observers.base import Observer, in_basis
-from onlooker.observers.summaries import UNPROVED, TrackingSummary, coefficients, families_of
+from onlooker.observers.summaries import TrackingSummary, coefficients, families_of, unproved
 from onlooker.observers.tracking.assumptions import FAMILIES, Exploration
 from onlooker.observers.tracking.contest import Contest
 from onlooker.observers.tracking.monitor import NO_PREFERENCE, Monitor
@@ -563,14 +563,14 @@ class TrackingObserver(Observer):
             )
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
-                f"the picks of the first {monitor.decided_on} rounds look uniform (p = {monitor.uniform:.2g}), so "
+                f"no feature explains the picks of the first {monitor.decided_on} rounds (p = {monitor.uniform:.2g}): "
                 "there is nothing to track. Do not interpret the weights as preferences; more rounds may help"
             )
         elif self.exploration_ is None and not monitor.compares:
             return
         elif self.exploration_ is None:
             yield NoFamilyFitsWarning(
-                f"{UNPROVED}. The weights are those of the model-free observer (DynamicImitation)"
+                f"{unproved(monitor.verdict)}. The weights are those of the model-free observer (DynamicImitation)"
             )
         elif not self.fits_:
             yield NoFamilyFitsWarning(

@@ -138,7 +138,9 @@ def test_other_learners_are_not_named(kind, log):
     assert observer.settled_round_ is None
     said = str(observer.summary())
     assert not any(word in said for word in FAMILY_WORDS)
-    assert "None of the known learners explains the picks better than a model-free one" in said
+    behind = "model-free" in observer.summary().verdict.lacking
+    assert ("explains the picks better than a model-free one" in said) == behind
+    assert "None of the known learners" in said
 
 
 def test_it_is_said_what_the_nearest_family_lacks():
@@ -216,3 +218,12 @@ def test_residuals_of_the_truth_are_normal():
     # One-sided: half of the time it is 0, and it exceeds 1 as often as a normal deviate does.
     assert 0.3 < (whole > 0).mean() < 0.7
     assert 0.05 < (whole > 1).mean() < 0.3
+
+
+def test_a_family_that_lacks_something_else_is_not_said_to_be_behind_the_model_free_observer():
+    observer = TrackingObserver().fit(fixed_epsilon())
+    found = observer.summary()
+    assert "model-free" not in found.verdict.lacking
+    assert found.verdict.model_free.total > 0
+    assert "explains the picks better than a model-free one" not in f"{found} {observer.warnings_}"
+    assert "None of the known learners is proved to have made the picks: a fixed policy" in str(found)
