@@ -367,11 +367,11 @@ def _exploring(found: Exploration, level: float) -> str:
     Examples
     --------
     >>> _exploring(Exploration(share=0.2, low=0.18, high=0.22, trend="steady"), 0.95)
-    'How it picks: 20.0% of recent picks are not its best guess (95% interval 18.0% to 22.0%), a steady share.'
+    'How it picks: 20.0% of recent picks are not its best guess (95% interval 18.0% to 22.0%), with no clear trend.'
     """
     if found.share is None or found.low is None or found.high is None:
         return ""
-    trend = {"steady": "a steady share", "rising": "a rising share", "falling": "a falling share", None: "now"}
+    trend = {"steady": "with no clear trend", "rising": "a rising share", "falling": "a falling share", None: "now"}
     return (
         f"How it picks: {found.share:.1%} of recent picks are not its best guess ({100 * level:g}% interval "
         f"{found.low:.1%} to {found.high:.1%}), {trend[found.trend]}."

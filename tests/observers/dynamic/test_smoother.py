@@ -72,7 +72,7 @@ def test_later_picks_bring_probabilities_nearer_to_the_truth():
 
 
 def test_many_features_have_their_variances_followed_alone():
-    log, truth = walking_log(6, d=45, n_rounds=2500, step=1e-5)
+    log, truth = walking_log(6, d=70, n_rounds=2500, step=1e-5)
     observer = DynamicImitation().fit(log)
     path = observer.path_
     low, high = path.band()

@@ -311,8 +311,8 @@ class Residuals:
 def _as_normal(square: float, freedom: int) -> float:
     """The normal deviate that is exceeded as often as a sum of squares, by Wilson and Hilferty's cube root.
 
-    >>> round(_as_normal(27.88, 9), 2)  # exceeded once in a thousand times
-    3.09
+    >>> round(_as_normal(27.88, 9), 2)  # exceeded once in a thousand times: 3.09
+    3.07
     """
     part = 2.0 / (9.0 * freedom)
     return (math.cbrt(square / freedom) - (1.0 - part)) / math.sqrt(part)
