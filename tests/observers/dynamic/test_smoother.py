@@ -5,7 +5,7 @@ import pytest
 
 from observers.dynamic.walker import walking_log
 from onlooker.observers import DynamicImitation, SuffixImitation
-from onlooker.observers.dynamic import smoother
+from onlooker.observers.dynamic import members, smoother
 
 
 @pytest.mark.parametrize("step", [1e-4, 3e-3])
@@ -71,8 +71,18 @@ def test_later_picks_bring_probabilities_nearer_to_the_truth():
     np.testing.assert_allclose(np.add.reduceat(smoothed, log.offsets[:-1]), 1.0)
 
 
+@pytest.fixture
+def variances_alone(monkeypatch):
+    """Beyond 40 features; the laws depend on it, and are kept."""
+    monkeypatch.setattr(members, "FULL", 40)
+    members.bank.cache_clear()
+    yield
+    members.bank.cache_clear()
+
+
+@pytest.mark.usefixtures("variances_alone")
 def test_many_features_have_their_variances_followed_alone():
-    log, truth = walking_log(6, d=70, n_rounds=2500, step=1e-5)
+    log, truth = walking_log(6, d=45, n_rounds=2500, step=1e-5)
     observer = DynamicImitation().fit(log)
     path = observer.path_
     low, high = path.band()
