@@ -128,7 +128,7 @@ def find_decided(log: BanditLog, bounds: list[int], gain: float) -> float | None
 
 def _beside_positions(log: BanditLog, n_positions: int) -> tuple[float, int] | None:
     """Score statistic of the features beside a constant for each position, and its degrees of freedom."""
-    place, probabilities = positions(log), by_position(log)
+    place, probabilities = ragged.positions(log.offsets), by_position(log)
     d = log.n_features
     gradient, information = np.zeros(d + n_positions), np.zeros((d + n_positions, d + n_positions))
     alone = np.zeros((d, d))
@@ -163,14 +163,9 @@ def _scores(log: BanditLog, place: Index, chances: Vector, n_positions: int) -> 
     return rows[starts + log.chosen].sum(axis=0), (chances[:, None] * rows).T @ rows, spread.T @ spread
 
 
-def positions(log: BanditLog) -> Index:
-    """Of every row in its round."""
-    return np.asarray(np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], log.n_arms))
-
-
 def by_position(log: BanditLog) -> Vector:
     """Probability of every row if each position has a weight of its own: those that make the picks most probable."""
-    place, sizes, starts = positions(log), log.n_arms, log.offsets[:-1]
+    place, sizes, starts = ragged.positions(log.offsets), log.n_arms, log.offsets[:-1]
     n_positions = int(sizes.max())
     counts = np.bincount(log.chosen, minlength=n_positions) + UNSEEN
     weights = counts / counts.sum()

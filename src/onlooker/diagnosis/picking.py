@@ -23,7 +23,6 @@ import numpy as np
 from onlooker.base.defaults import L2
 from onlooker.base.numerics import UNIDENTIFIED, inverse, normal_reach
 from onlooker.base.types import Index, Matrix, Vector
-from onlooker.diagnosis.evenness import positions
 from onlooker.diagnosis.movement import RIDGE, Pull
 from onlooker.diagnosis.predictability import proportion, proportion_of
 from onlooker.imitation.newton import Fit, minimise
@@ -303,7 +302,7 @@ def find_forced(log: BanditLog, theta: Vector, share: float) -> Iterator[str]:
     n_positions, sizes = int(log.n_arms.max()), log.n_arms
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = positions(log), _expected(log, theta, share)
+    place, expected = ragged.positions(log.offsets), _expected(log, theta, share)
     # Where the policy prefers the position, a rule would hardly show.
     low = expected < 1 / np.repeat(sizes, sizes)
     picked = np.zeros(len(expected))
@@ -328,7 +327,7 @@ def find_withdrawn(log: BanditLog, theta: Vector, share: float, rounds: Index) -
     n_positions = int(log.n_arms.max())
     if n_positions > MOST_POSITIONS:
         return
-    place, expected = positions(log), _expected(log, theta, share)
+    place, expected = ragged.positions(log.offsets), _expected(log, theta, share)
     last = np.full(n_positions, -1)
     last[log.chosen] = np.arange(log.n_rounds)  # of several rounds the last one stays
     later = np.repeat(np.arange(log.n_rounds), log.n_arms) > last[place]

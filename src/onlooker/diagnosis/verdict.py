@@ -275,8 +275,10 @@ def _state(
 ) -> tuple[State, str, RoundEstimate | None, RoundEstimate | None]:
     """The state, the sentence that says it, since when it is stable, and when it changed."""
     preference, settling, percent = found.preference, found.settling, f"{100 * level:g}%"
-    uneven = find_uneven(choices)
     gain = float((found.final.given - 1 / choices.n_arms).mean())
+    # Positions explain no more than all picks: where a policy explains half of that, they are not asked.
+    in_question = preference.p_value >= 1 - level or 2 * gain < float((1 - 1 / choices.n_arms).mean())
+    uneven = find_uneven(choices) if in_question else ""
     beyond = find_decided(choices, found.edges, gain) if uneven else None
     late = (
         f"In the last 30% of the rounds, a policy predicts {agreement.value:.1%} of held-out picks "

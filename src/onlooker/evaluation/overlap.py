@@ -249,7 +249,7 @@ def _astray(log: BanditLog, values: Vector, choices: NDArray[np.int64]) -> str:
     sizes = log.n_arms
     if not len(choices):
         return ""
-    place = np.arange(log.offsets[-1]) - np.repeat(log.offsets[:-1], sizes)
+    place = ragged.positions(log.offsets)
     before = np.repeat(np.append(0, log.chosen[:-1]), sizes)
     known = np.append(False, np.diff(sizes) == 0) & (sizes > 1)
     ways = (

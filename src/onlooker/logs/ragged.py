@@ -56,6 +56,17 @@ def argmax(values: Vector, offsets: Index) -> Index:
     return np.asarray(first - starts, dtype=np.int64)
 
 
+def positions(offsets: Index) -> Index:
+    """Of every row in its round.
+
+    Examples
+    --------
+    >>> positions(np.array([0, 2, 5]))
+    array([0, 1, 0, 1, 2])
+    """
+    return np.asarray(np.arange(offsets[0], offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets)))
+
+
 def softmax(values: Vector, offsets: Index) -> Vector:
     """Softmax within every round, safe for large values.
 
