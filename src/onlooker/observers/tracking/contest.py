@@ -58,7 +58,7 @@ ROUNDING = 1e-9
 OUT = 4.3
 """Standard deviations from which a residual speaks against a family. Of some thirty, one is so far out by chance in a
 log of 2,000; the filters' approximations take residuals of true families up to there. Learners that only a residual
-tells from a family, in `benchmarks/naming.py`, are 7 out or more."""
+tells from a family, in `benchmarks/naming.py`, are 7 out or more (one of 17 was not)."""
 WORTH = 0.02
 """Share of its lead over the model-free observer that a residual may be worth: with many arms and features leads are
 large, and so is what the filters' approximations leave."""
