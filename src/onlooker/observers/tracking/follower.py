@@ -168,14 +168,10 @@ class Follower:
         self.random_picks = _added(self.random_picks, np.where(choices, random, 0.0))
         return probabilities
 
-    def _as_followed(self, rows: Features) -> Features:
+    def _as_followed(self, rows: Features) -> Matrix:
         """Rows in units; beside them, for a learner by gradient, none for the truth: no score depends on that."""
-        found = rows if self.units is None else in_units(rows, self.units)
-        if not self.assumption.rate:
-            return found
-        wide: Features = np.concatenate([found, np.zeros(found.shape, dtype=found.dtype)], axis=1)
-        wide.setflags(write=False)
-        return wide
+        found = _as_double(rows if self.units is None else in_units(rows, self.units))
+        return _as_double(np.concatenate([found, np.zeros(found.shape)], axis=1)) if self.assumption.rate else found
 
     def _wait(self, picks: Features) -> None:
         """Keep what was picked until the learner updates, and let it update if that is now."""
@@ -288,7 +284,7 @@ class Follower:
         rows = in_order(log.dense, places, len(self.belief.mean) - (0 if self.coding is None else self.coding.width))
         rows = rows if self.coding is None else self.coding.rows(rows, log.offsets)
         found = np.empty(len(rows))
-        features = rows if self.units is None else in_units(rows, self.units)
+        features = _as_double(rows if self.units is None else in_units(rows, self.units))
         pick_probabilities(features, log.offsets, self.assumption.model(), self.belief, found)
         return found
 
@@ -442,6 +438,13 @@ def _rescale(belief: Belief, assumption: Assumption, place: int, factor: float) 
 
 def _is_rising(values: Sequence[int]) -> bool:
     return all(before < later for before, later in pairwise(values))
+
+
+def _as_double(rows: Features) -> Matrix:
+    """In double precision, in which kernels take sums anyway: so they are compiled once."""
+    found = np.asarray(rows, dtype=np.float64)
+    found.setflags(write=False)
+    return found
 
 
 def _added(total: float, values: Vector) -> float:
