@@ -114,15 +114,21 @@ def draw(found: dict[str, list[Measured]], path: Path) -> None:
 
     figure = Figure(figsize=(8, 0.4 * len(found) + 1.6), layout="constrained")
     axes = figure.add_subplot()
-    marks = {"suffix imitation": "v", "tracking": "s", "dynamic": "^", "propensities": "o"}
-    for place, (column, mark) in enumerate(marks.items()):
+    # Okabe and Ito's colours, and a little apart, so that none covers another.
+    marks = {
+        "suffix imitation": ("v", "#0072B2", 0.0),
+        "tracking": ("s", "#E69F00", -0.15),
+        "dynamic": ("^", "#009E73", 0.15),
+        "propensities": ("o", "#000000", 0.0),
+    }
+    for column, (mark, color, shift) in marks.items():
         means = [100 * np.mean([run[column] for run in runs]) for runs in found.values()]
-        axes.plot(means, range(len(found)), mark, color=f"C{place}", label=column, markersize=7, alpha=0.9)
+        axes.plot(means, np.arange(len(found)) + shift, mark, color=color, label=column, markersize=6)
     axes.set_yticks(range(len(found)), list(found))
     axes.invert_yaxis()
     axes.grid(axis="y", alpha=0.3)
     axes.set_xlabel("information share one step ahead, %")
-    axes.legend(loc="lower left", frameon=False)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
     figure.savefig(path, dpi=150)
 
 
