@@ -15,7 +15,10 @@ from onlooker.clusters.link import Link
 
 from .conftest import processes_with, wait_for
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads sockets from /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads sockets from /proc"),
+]
 
 GRPC_METHODS = (
     "NodeInfoGcsService/GetAllNodeInfo",

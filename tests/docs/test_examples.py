@@ -35,6 +35,8 @@ SUPPOSED = {
     "docs/larger_than_memory.md": ("logs/day1.parquet", "logs/day2.parquet"),
 }
 """Logs that a page takes for granted."""
+LONG = {"docs/paper_in_ten_minutes.md"}
+"""Pages that play the paper's own setting, for as long as that takes."""
 FENCE = re.compile(r"(?ms)(?:<!-- (?P<reason>not run: .+?) -->\n+)?^```(?P<kind>\w+)\n(?P<body>.*?)^```$")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 
@@ -133,7 +135,10 @@ def alike(shown, printed):
     return ours == pytest.approx(theirs, rel=0.1, abs=0.01)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)])
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page in LONG)) for page in PAGES if blocks_of(page)],
+)
 def test_the_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number, path in enumerate(SUPPOSED.get(page, ())):

@@ -256,5 +256,5 @@ def test_a_faint_curve_is_a_preference_and_uniform_picks_are_none():
 def test_many_features_get_fewer_knots():
     rng = np.random.default_rng(2)
     for d, columns in ((3, 17), (40, 12), (60, 9)):
-        log = BanditLog.from_dense(rng.normal(size=(60, 3, d)), np.arange(60) % 3)
+        log = BanditLog.from_dense(rng.normal(size=(20, 3, d)), np.arange(20) % 3)
         assert Additive().prepared(log, l2=1e-4).basis(log).n_features == d * columns

@@ -233,7 +233,7 @@ def test_a_softmax_is_followed_as_the_exact_posterior_is(temperature, off):
     rows, theta = source.standard_normal((80, 6, 2)), np.array([1.2, -0.7])
     scores = rows @ theta / temperature
     chosen = np.argmax(scores + source.gumbel(size=scores.shape), axis=1)
-    one = np.linspace(-4.0, 4.0, 801)
+    one = np.linspace(-4.0, 4.0, 301)
     grid = np.stack(np.meshgrid(one, one), axis=-1).reshape(-1, 2)
     weights, exact = -0.5 * (grid**2).sum(axis=1), []
     for offers, pick in zip(rows, chosen, strict=True):
