@@ -61,7 +61,7 @@ def work(race: str, folder: Path) -> Callable[[], Any]:
     if kind == "sweep":
         return lambda: ol.burn_in_sweep(log)
     if kind == "track":
-        return lambda: ol.TrackingObserver("ucb").fit(log)
+        return lambda: ol.TrackingObserver(exploration=ol.UCB(1.0)).fit(log)
     environment = ol.Environment(features, arms)
     return lambda: ol.simulate(environment, ol.LinUCB(), n_rounds=log.n_rounds, seed=2)
 
