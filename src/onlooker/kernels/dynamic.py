@@ -11,7 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.base.types import Features, Index, Matrix, Vector
-from onlooker.kernels.logit_round import compiled, learn, moderated, pad, padded, random_share, room, times, unpad
+from onlooker.kernels.logit_round import (
+    Room,
+    compiled,
+    flattened,
+    learn,
+    moderated,
+    pad,
+    padded,
+    random_share,
+    room,
+    times,
+    unpad,
+)
 
 HALF_LIFE = 100.0
 """Rounds after which steps that shrink with time are half as large."""
@@ -156,6 +168,55 @@ def _remember(law: Law, pick: Vector, weight: float, last: Vector, inverse: Vect
 
 
 @compiled
+def _log_density(factor: Matrix, apart: Vector) -> float:
+    """Of a normal distribution so far from its mean, less a constant; `apart` is divided by its factor, Cholesky's."""
+    found = 0.0
+    for i in range(len(apart)):
+        rest = apart[i]
+        for j in range(i):
+            rest -= factor[i, j] * apart[j]
+        apart[i] = rest / factor[i, i]
+        found -= 0.5 * apart[i] * apart[i] + math.log(factor[i, i])
+    return found
+
+
+@compiled
+def _learn_around(rows: Matrix, pick: int, around: Vector, mean: Vector, spread: Vector | Matrix, at: Room) -> float:
+    """Move the belief by a round whose choice model is approximated at other weights; `at` is filled for these.
+
+    Give the log-probability of the pick less that at these weights.
+    """
+    n = len(mean)
+    factor = np.linalg.cholesky(np.ascontiguousarray(spread[:n, :n]))
+    moved = around - mean
+    found = _log_density(factor, moved)
+    for i in range(n - 1, -1, -1):
+        moved[i] /= factor[i, i]
+        for j in range(i):
+            moved[j] -= factor[i, j] * moved[i]
+    mean[:] = around
+    learn(rows, pick, mean, spread, at)
+    # What was believed before pulls back from there.
+    for i in range(n):
+        for j in range(n):
+            mean[i] -= spread[i, j] * moved[j]
+    return found - _log_density(np.linalg.cholesky(np.ascontiguousarray(spread[:n, :n])), around - mean)
+
+
+@compiled
+def _learn(rows: Matrix, pick: int, t: int, middles: Matrix, mean: Vector, spread: Vector | Matrix, at: Room) -> float:
+    """Move the belief by round t; where `middles` has rows, as `_learn_around` does, and give what that gives."""
+    # The dimensions of an argument are known when this is compiled: one branch is left.
+    if spread.ndim == 1:
+        learn(rows, pick, mean, spread, at)
+    else:
+        if len(middles) > 0:
+            return _learn_around(rows, pick, middles[t], mean, spread, at)
+        learn(rows, pick, mean, spread, at)
+    return 0.0
+
+
+@compiled
 def _note(record: Record, t: int, mean: Vector, spread: Vector | Matrix) -> None:
     """Record the belief before the pick of round t."""
     if len(record.means):
@@ -176,14 +237,19 @@ def follow(
     member: Member,
     anchors: Matrix,
     record: Record,
+    middles: Matrix,
+    flats: Vector,
     probabilities: Vector,
     log_probabilities: Vector,
 ) -> None:
     """Follow one member through rounds, the first of which is round `first` of the log.
 
-    `anchors` are the static member's weights before each round, or one row for all of them.
+    `anchors` are the static member's weights before each round, or one row for all of them. Where `middles` has rows,
+    each round's choice model is approximated at its weights there, its logits flattened by `flats`, not at what is
+    believed before the round; the log-probabilities are then those of Laplace's method.
     """
     at, spread = room(offsets, rows.shape[1], member.spread.ndim), padded(member.spread)
+    again = len(middles) > 0
     for t in range(len(record.means) if len(record.spreads) else len(chosen)):
         if first + t > 0:
             step(law, first + t, gaps[t], anchors[min(t, len(anchors) - 1)], member, spread)
@@ -191,11 +257,15 @@ def follow(
         if t == len(chosen):
             break
         these = rows[offsets[t] : offsets[t + 1]]
-        moderated(these, member.mean, spread, at)
         out = probabilities[offsets[t] : offsets[t + 1]]
-        log_probabilities[t], weight = _judge(len(these), chosen[t], random_share(member.mean), at.shares, out)
+        middle = middles[t] if again else member.mean
+        if again:
+            flattened(these, middle, flats[offsets[t] : offsets[t + 1]], at)
+        else:
+            moderated(these, middle, spread, at)
+        log_probabilities[t], weight = _judge(len(these), chosen[t], random_share(middle), at.shares, out)
         if len(these) > 1:
-            learn(these, chosen[t], member.mean, spread, at)
+            log_probabilities[t] += _learn(these, chosen[t], t, middles, member.mean, spread, at)
         _remember(law, picks[t], weight, member.last, member.inverse)
         if len(record.spreads):
             record.later_means[t] = member.mean
@@ -296,3 +366,14 @@ def fill_probabilities(
             pad(spreads[t], spread)
         moderated(rows[offsets[t] : offsets[t + 1]], means[place], spread, at)
         _judge(n, 0, random_share(means[place]), at.shares, out[offsets[t] : offsets[t + 1]])
+
+
+@compiled
+def fill_flats(rows: Features, offsets: Index, means: Matrix, spreads: NDArray[np.float64], out: Vector) -> None:
+    """Fill how much each arm's logit is flattened, under one belief for each round."""
+    at, spread = room(offsets, rows.shape[1], 2), padded(spreads[0])
+    for t in range(len(offsets) - 1):
+        pad(spreads[t], spread)
+        moderated(rows[offsets[t] : offsets[t + 1]], means[t], spread, at)
+        for k in range(offsets[t + 1] - offsets[t]):
+            out[offsets[t] + k] = at.flats[k]

@@ -391,6 +391,25 @@ def _moderate_full(rows: Features, mean: Vector, spread: Matrix, at: Room) -> No
     _softmax(scores, n, shares)
 
 
+@_fused
+def flattened(rows: Features, mean: Vector, flats: Vector, at: Room) -> None:
+    """What `moderated` fills for a covariance, where it is known how much each arm's logit is flattened."""
+    n, d = rows.shape
+    scores, shares = at.scores, at.shares
+    _turn(rows, at.columns)
+    _fill_scores(at.columns, mean, n, d, scores)
+    _softmax(scores, n, shares)
+    at.slope[:] = 0.0
+    _fill_centre(at.columns, shares, n, at.slope, at.centre)
+    middle = _score(at.centre[:d], mean)
+    for k in range(whole_lanes(n)):
+        at.flats[k] = flats[k] if k < n else 1.0
+    for k in range(0, n, LANES):
+        found = load(at.flats, k) * (load(scores, k) - all_of(middle))
+        store(scores, k, first_of(n - k, found, all_of(-np.inf)))
+    _softmax(scores, n, shares)
+
+
 @compiled
 def _centre(rows: Features, probabilities: Vector, centre: Vector) -> None:
     """Fill the mean row under the probabilities."""

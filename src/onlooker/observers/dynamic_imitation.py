@@ -34,7 +34,8 @@ from onlooker.observers.base import Observer, in_basis
 from onlooker.observers.dynamic.follower import Follower
 from onlooker.observers.dynamic.members import as_times
 from onlooker.observers.dynamic.path import WeightPath
-from onlooker.observers.dynamic.smoother import Rounds, smooth_path, smooth_probabilities
+from onlooker.observers.dynamic.smoother import Rounds, smooth_probabilities
+from onlooker.observers.dynamic.weights import smooth_path
 
 SCHEMA = "onlooker.dynamic/1"
 """Written into every saved state; a file with another one is refused."""

@@ -35,6 +35,11 @@ FULL = 64
 
 With variances alone, direction errors on LinTS with 50 features are 1.2 times as large, and the 46 items of Open Bandit
 are predicted worse; 50 features take 1.7 times as long with covariances."""
+CERTAIN, AVERAGES, GROWS, DRIFTS = 1, 2, 3, 6
+"""Places in the bank, where covariances are followed: of learners whose picks, but for random ones, are nearly certain,
+so that they hardly show how large the weights are in logits; of ridge regression; of what grows; of what drifts."""
+SETTLES = frozenset({0, 1, 2})
+"""Places of laws whose weights settle and do not grow."""
 RARE = 1 / 8
 """A unit is at least this part of the feature's size where it differs: a rare one is not taken for a small one."""
 LARGEST = 1e6
@@ -128,13 +133,23 @@ def no_record(d: int) -> Record:
     return Record(means, spreads, means, spreads)
 
 
-def run(law: Law, member: Member, block: Block, anchors: Matrix, record: Record, arms: Vector, logs: Vector) -> None:
-    """Move one member on through some rounds."""
+def run(
+    law: Law,
+    member: Member,
+    block: Block,
+    anchors: Matrix,
+    record: Record,
+    arms: Vector,
+    logs: Vector,
+    sites: tuple[Matrix, Vector] | None = None,
+) -> None:
+    """Move one member on through some rounds; `sites` has what their choice models are approximated at, if known."""
     from onlooker.kernels.dynamic import follow
 
     near = anchors if len(anchors) else member.mean[None].copy()
     rounds = block.rows, block.picks, block.offsets, block.chosen, block.gaps, block.first
-    follow(*rounds, law, member, near, record, arms, logs)
+    middles, flats = (np.empty((0, len(member.mean))), np.empty(0)) if sites is None else sites
+    follow(*rounds, law, member, near, record, middles, flats, arms, logs)
 
 
 def step(law: Law, member: Member, round_number: int, anchor: Vector) -> None:

@@ -13,7 +13,7 @@ learner's own weights (`SHARPER`), is left open: each combination has a likeliho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,9 +24,9 @@ from onlooker.base.threads import ordered_map
 from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.log import BanditLog
 from onlooker.logs.parts import Parts, TakePart
-from onlooker.observers.dynamic.changes import Jumps
 from onlooker.observers.dynamic.follower import Bank, Follower
 from onlooker.observers.dynamic.members import (
+    PRIOR,
     Block,
     as_times,
     bank,
@@ -37,10 +37,9 @@ from onlooker.observers.dynamic.members import (
     run,
     scaled,
 )
-from onlooker.observers.dynamic.path import WeightPath, checkpoints_between
 
 if TYPE_CHECKING:
-    from onlooker.kernels.dynamic import Law, Record
+    from onlooker.kernels.dynamic import Law, Member, Record
 
 STRETCH = 512
 """Rounds of a stretch at most."""
@@ -146,43 +145,25 @@ class Stretch:
     """And given all picks."""
 
 
-def smooth_path(
-    rounds: Rounds, wanted: Sequence[int] | None, centring: Matrix | None = None
-) -> tuple[WeightPath, tuple[int, ...]]:
-    """The weights at checkpoints, and the rounds at which they jumped; `centring` takes weights to what is shown."""
-    first, units = rounds.first, rounds.after.units
-    checkpoints = checkpoints_between(first, first + rounds.n_rounds, wanted)
-    theta, errors = np.empty((2, len(checkpoints), len(units)))
-    jumps = Jumps(rounds.n_rounds)
-    for one in _backwards(rounds):
-        means, spreads = one.smoothed
-        for place, checkpoint in enumerate(checkpoints):
-            t = checkpoint - 1 - first - one.start
-            if 0 <= t < len(means):
-                theta[place], variances = _shown(means[t, :-1] / units, _spread(spreads[t], units), centring)
-                errors[place] = np.sqrt(np.maximum(variances, 0.0))
-        jumps.look(one.start, one.ahead, one.smoothed)
-    path = WeightPath(rounds=np.array(checkpoints, dtype=np.int64), theta=theta, standard_error=errors)
-    return path, tuple(first + one for one in jumps.found())
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Where the choice model of each round is approximated by a normal one: at what the other rounds say of it."""
 
+    means: Matrix
+    """Of the weights and the logit of the share of random picks, shape (n, d + 1)."""
+    flats: Vector
+    """How much each arm's logit is flattened by the spread of the weights, one per row."""
+    offsets: Index
+    """Of the rounds in these."""
 
-def _spread(spread: NDArray[np.float64], units: Vector) -> NDArray[np.float64]:
-    """Variances or covariances of the weights of the features as they are; NaN for what never differed."""
-    known = np.where(np.isinf(units), np.nan, units)
-    found: NDArray[np.float64] = (
-        spread[:-1] / known**2 if spread.ndim == 1 else spread[:-1, :-1] / np.outer(known, known)
-    )
-    return found
+    @property
+    def size(self) -> float:
+        """Variance of a typical arm's score under the largest weights."""
+        return float(np.square(self.means[:, :-1]).sum(axis=1).max())
 
-
-def _shown(theta: Vector, spread: NDArray[np.float64], centring: Matrix | None) -> tuple[Vector, Vector]:
-    """Weights and their variances, as differences to the mean over the arms where each arm has its own."""
-    own = spread if spread.ndim == 1 else np.diag(spread)
-    if centring is None:
-        return theta, own
-    spread = np.nan_to_num(spread)
-    variances = centring**2 @ spread if spread.ndim == 1 else np.diag(centring @ spread @ centring)
-    return centring @ theta, np.where(np.isnan(own), np.nan, variances)
+    def of(self, start: int, stop: int) -> tuple[Matrix, Vector]:
+        """Those of a stretch."""
+        return self.means[start:stop], self.flats[self.offsets[start] : self.offsets[stop]]
 
 
 def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:
@@ -199,11 +180,11 @@ def smooth_probabilities(rounds: Rounds, probabilities: Vector) -> None:
 
 def beliefs_without_own(rounds: Rounds) -> Iterator[tuple[int, Block, Matrix, NDArray[np.float64]]]:
     """Every stretch, the last one first: its first round, its rounds, means and spreads without each round's pick."""
-    for one in _backwards(rounds):
-        yield one.start, one.block, *_without_own(one)
+    for one in backwards(rounds, tuned_law(rounds), rounds.best):
+        yield one.start, one.block, *without_own(one)
 
 
-def _without_own(one: Stretch) -> tuple[Matrix, NDArray[np.float64]]:
+def without_own(one: Stretch) -> tuple[Matrix, NDArray[np.float64]]:
     """Smoothed beliefs less what each round's own pick added: information before and after it, taken apart."""
     if one.smoothed[1].ndim == 2:
         means = np.stack([one.smoothed[0], one.seen[0], one.ahead[0]])
@@ -218,22 +199,20 @@ def _without_own(one: Stretch) -> tuple[Matrix, NDArray[np.float64]]:
     return np.einsum("ijk,ik->ij", spreads, parts[0] - (parts[1] - parts[2])), np.ascontiguousarray(spreads)
 
 
-def _backwards(rounds: Rounds) -> Iterator[Stretch]:
-    """Every stretch, smoothed, the last one first."""
+def backwards(rounds: Rounds, law: Law, which: int, sites: Sites | None = None) -> Iterator[Stretch]:
+    """Every stretch, smoothed, the last one first; the member of this number moves by the law."""
     from onlooker.kernels.dynamic import smooth_diagonal, smooth_full
 
-    law, anchor, stretches = tuned_law(rounds), rounds.anchor, rounds.stretches()
-    member, starts, none = copied(rounds.before.members[rounds.best]), [], no_record(len(rounds.after.units))
+    stretches, starts = rounds.stretches(), []
+    member, none = first_member(rounds, which, sites), no_record(len(rounds.after.units))
     for bounds in stretches:
         starts.append(copied(member))
-        block = rounds.take(*bounds)
-        run(law, member, block, anchor, none, np.empty(len(block.rows)), np.empty(len(block.chosen)))
+        follow(rounds, bounds, law, member, none, sites)
     after: tuple[Vector, Matrix] | None = None
     for bounds, start in zip(reversed(stretches), reversed(starts), strict=True):
-        block = rounds.take(*bounds)
-        n = len(block.chosen)
+        n = bounds[1] - bounds[0]
         record = _room(none, n + (after is not None))
-        run(law, start, block, anchor, record, np.empty(len(block.rows)), np.empty(n))
+        block, _ = follow(rounds, bounds, law, start, record, sites)
         seen = record.later_means[:n].copy(), record.later_spreads[:n].copy()
         if after is not None:
             record.later_means[n], record.later_spreads[n] = after
@@ -246,6 +225,29 @@ def _backwards(rounds: Rounds) -> Iterator[Stretch]:
             seen=seen,
             smoothed=(record.later_means[:n], record.later_spreads[:n]),
         )
+
+
+def first_member(rounds: Rounds, which: int, sites: Sites | None = None) -> Member:
+    """What a member believes before the first of the rounds."""
+    from onlooker.kernels.dynamic import AGE
+
+    member = copied(rounds.before.members[which])
+    if sites is not None and not rounds.first:
+        # What is believed before the first pick may be as large as the weights turn out to be; and ridge regression
+        # with a ridge of one begins as if it had seen as many rounds as there are features, of arms of length one.
+        member.spread[:-1, :-1] *= max(1.0, sites.size / PRIOR)
+        member.inverse[...] *= min(1.0, AGE / len(rounds.after.units))
+    return member
+
+
+def follow(
+    rounds: Rounds, bounds: tuple[int, int], law: Law, member: Member, record: Record, sites: Sites | None = None
+) -> tuple[Block, float]:
+    """Move a member on through a stretch; give its rounds, and their log-probability."""
+    block = rounds.take(*bounds)
+    logs, arms = np.empty(len(block.chosen)), np.empty(len(block.rows))
+    run(law, member, block, rounds.anchor, record, arms, logs, None if sites is None else sites.of(*bounds))
+    return block, float(logs.sum())
 
 
 def _room(like: Record, n: int) -> Record:

@@ -1,0 +1,265 @@
+"""The weights over time, by expectation propagation: each pick is looked at again in the light of all others.
+
+The filter approximates a round's choice model once, at what was believed before the round. Where most picks are nearly
+certain, that leaves large weights too short and their bands too narrow. Here each round is approximated again at what
+all other rounds say of its weights, until nothing moves any more. The law of motion and the size of its steps are those
+under which the picks are then most probable; laws that are about as probable share in the bands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.base.threads import ordered_map
+from onlooker.base.types import Matrix, Vector
+from onlooker.logs.log import BanditLog
+from onlooker.observers.dynamic.changes import Jumps
+from onlooker.observers.dynamic.members import AVERAGES, CERTAIN, DRIFTS, GROWS, SETTLES, bank, no_record, scaled
+from onlooker.observers.dynamic.path import WeightPath, checkpoints_between
+from onlooker.observers.dynamic.smoother import (
+    ENOUGH,
+    Rounds,
+    Sites,
+    Stretch,
+    backwards,
+    first_member,
+    follow,
+    tuned_law,
+    without_own,
+)
+
+if TYPE_CHECKING:
+    from onlooker.kernels.dynamic import Law
+
+POWERS = range(-8, 9)
+"""Steps may be 2 to the power of these times as large as the member's."""
+COARSE = 4
+"""Every so many of them are tried at first."""
+TURNS = 12
+"""Most turns of approximating all rounds again; they nearly always settle in five."""
+SETTLED, NEARLY_SETTLED = 0.01, 0.05
+"""Share of their length by which the weights may still move: enough are turns until then, and more is not settled."""
+BEHIND, COUNTS = 15.0, 4.0
+"""Log-probability by which a law may be behind to be looked at again, and to count."""
+RATES = (0.2, 0.35, 0.5)
+"""Powers of time by which weights may grow."""
+MOST_NUMBERS = 1 << 25
+"""Of all features of a log: a longer one keeps what the filter's first pass gives, for it would take a minute."""
+
+Kind = tuple[int, "Law"]
+"""A law, and the member of the bank that it moves on."""
+Choice = tuple[int, int]
+"""A law, by number, and the power of two that its steps are scaled by."""
+
+
+def smooth_path(
+    rounds: Rounds, wanted: Sequence[int] | None, centring: Matrix | None = None
+) -> tuple[WeightPath, tuple[int, ...]]:
+    """The weights at checkpoints, and the rounds at which they jumped; `centring` takes weights to what is shown."""
+    first, d = rounds.first, len(rounds.after.units)
+    checkpoints = checkpoints_between(first, first + rounds.n_rounds, wanted)
+    shown, jumps = _Shown.at(rounds, checkpoints, centring), Jumps(rounds.n_rounds)
+    for one in backwards(rounds, tuned_law(rounds), rounds.best):
+        jumps.look(one.start, one.ahead, one.smoothed)
+        shown.keep(one)
+    is_short = isinstance(rounds.log, BanditLog) and int(rounds.log.offsets[-1]) * d <= MOST_NUMBERS
+    has_covariances = rounds.after.members[0].spread.ndim == 2
+    if has_covariances and is_short and rounds.n_rounds >= ENOUGH and rounds.best != CERTAIN:
+        shown = _propagated(rounds, checkpoints, centring) or shown
+    theta, variances = shown.theta, shown.variances
+    path = WeightPath(
+        rounds=np.array(checkpoints, dtype=np.int64), theta=theta, standard_error=np.sqrt(np.maximum(variances, 0.0))
+    )
+    return path, tuple(first + one for one in jumps.found())
+
+
+@dataclass(eq=False)
+class _Shown:
+    """Weights and their variances at checkpoints, as they are shown."""
+
+    places: list[int]
+    """Of the checkpoints' rounds, counted from the first that is smoothed."""
+    units: Vector
+    centring: Matrix | None
+    theta: Matrix
+    variances: Matrix
+
+    @classmethod
+    def at(cls, rounds: Rounds, checkpoints: Sequence[int], centring: Matrix | None) -> _Shown:
+        """Nothing known yet."""
+        units, places = rounds.after.units, [one - 1 - rounds.first for one in checkpoints]
+        return cls(places, units, centring, *np.empty((2, len(places), len(units))))
+
+    def keep(self, one: Stretch) -> None:
+        """Take what a stretch has of them."""
+        means, spreads = one.smoothed
+        for place, t in enumerate(self.places):
+            if 0 <= t - one.start < len(means):
+                here = t - one.start
+                spread = _spread(spreads[here], self.units)
+                self.theta[place], self.variances[place] = _shown(means[here, :-1] / self.units, spread, self.centring)
+
+
+def _spread(spread: NDArray[np.float64], units: Vector) -> NDArray[np.float64]:
+    """Variances or covariances of the weights of the features as they are; NaN for what never differed."""
+    known = np.where(np.isinf(units), np.nan, units)
+    found: NDArray[np.float64] = (
+        spread[:-1] / known**2 if spread.ndim == 1 else spread[:-1, :-1] / np.outer(known, known)
+    )
+    return found
+
+
+def _shown(theta: Vector, spread: NDArray[np.float64], centring: Matrix | None) -> tuple[Vector, Vector]:
+    """Weights and their variances, as differences to the mean over the arms where each arm has its own."""
+    own = spread if spread.ndim == 1 else np.diag(spread)
+    if centring is None:
+        return theta, own
+    spread = np.nan_to_num(spread)
+    variances = centring**2 @ spread if spread.ndim == 1 else np.diag(centring @ spread @ centring)
+    return centring @ theta, np.where(np.isnan(own), np.nan, variances)
+
+
+def _propagated(rounds: Rounds, checkpoints: Sequence[int], centring: Matrix | None) -> _Shown | None:
+    """The same by expectation propagation, averaged over laws; None where it does not settle."""
+    try:
+        found = _settled(rounds)
+        if found is None:
+            return None
+        search, sites = found
+        shares, parts = search.shares(), []
+        for choice in shares:
+            parts.append(_Shown.at(rounds, checkpoints, centring))
+            for one in backwards(rounds, *search.law(choice), sites):
+                parts[-1].keep(one)
+    except np.linalg.LinAlgError:
+        # A spread without each round's own pick need not be one where picks contradict the law.
+        return None
+    weights = np.array(list(shares.values()))[:, None, None]
+    theta = np.stack([one.theta for one in parts])
+    mean = (weights * theta).sum(axis=0)
+    apart = np.square(theta - mean)
+    variances = (weights * (np.stack([one.variances for one in parts]) + apart)).sum(axis=0)
+    known = np.isfinite(rounds.after.units)
+    if not (np.isfinite(mean).all() and (variances[:, known] > 0.0).all()):
+        return None
+    return _Shown(parts[0].places, parts[0].units, centring, mean, variances)
+
+
+def _settled(rounds: Rounds) -> tuple[_Search, Sites] | None:
+    """How probable laws are, and where the choice model of each round is approximated under the most probable one.
+
+    Laws with growth find other places than those without, each its own the better: they are compared at the end.
+    """
+    first = _sites(rounds, tuned_law(rounds), rounds.best, None)
+    found = [one for one in (_settled_among(rounds, laws, first) for laws in _laws(rounds)) if one is not None]
+    return max(found, key=lambda one: max(one[0].evidence.values()), default=None)
+
+
+def _settled_among(rounds: Rounds, laws: Sequence[Kind], sites: Sites) -> tuple[_Search, Sites] | None:
+    search, moved = _Search(rounds, sites, laws), math.inf
+    search.begin()
+    for _ in range(TURNS):
+        later = _sites(rounds, *search.best(), sites)
+        change = later.means - sites.means
+        moved = float(np.linalg.norm(change[:, :-1])) / max(float(np.linalg.norm(later.means[:, :-1])), 1e-300)
+        # The share of random picks takes half of its step: it would go back and forth where there are none.
+        later.means[:, -1] -= 0.5 * change[:, -1]
+        sites, search = later, search.again(later)
+        if moved < SETTLED:
+            break
+    return (search, sites) if moved < NEARLY_SETTLED else None
+
+
+def _sites(rounds: Rounds, law: Law, which: int, before: Sites | None) -> Sites:
+    """Where to approximate the choice model of each round, given where the others are approximated."""
+    from onlooker.kernels.dynamic import fill_flats
+
+    assert isinstance(rounds.log, BanditLog)
+    offsets = rounds.log.offsets
+    means, flats = np.empty((rounds.n_rounds, len(rounds.after.units) + 1)), np.empty(offsets[-1] - offsets[0])
+    for one in backwards(rounds, law, which, before):
+        middles, spreads = without_own(one)
+        stop = one.start + len(middles)
+        means[one.start : stop] = middles
+        fill_flats(one.block.rows, one.block.offsets, middles, spreads, flats[offsets[one.start] : offsets[stop]])
+    return Sites(means, flats, offsets)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The laws under which the picks are most probable."""
+
+    rounds: Rounds
+    sites: Sites
+    laws: Sequence[Kind]
+    evidence: dict[Choice, float] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Try all laws."""
+        self._look([(number, power) for number in range(len(self.laws)) for power in POWERS[::COARSE]])
+        self._refine(COARSE // 2)
+
+    def again(self, sites: Sites) -> _Search:
+        """The same with rounds approximated elsewhere; laws that are far behind are left out."""
+        found = _Search(self.rounds, sites, self.laws)
+        found._look(self._tops())
+        found._refine(1)
+        return found
+
+    def best(self) -> tuple[Law, int]:
+        """The law and the number of the member that it moves on."""
+        return self.law(max(self.evidence, key=lambda one: (self.evidence[one], one)))
+
+    def law(self, choice: Choice) -> tuple[Law, int]:
+        """The same of a choice."""
+        which, law = self.laws[choice[0]]
+        return scaled(law, 2.0 ** choice[1]), which
+
+    def shares(self) -> dict[Choice, float]:
+        """How probable each law is, of those that count."""
+        top = max(self.evidence.values())
+        found = {one: math.exp(value - top) for one, value in self.evidence.items() if value > top - COUNTS}
+        total = sum(found.values())
+        return {one: share / total for one, share in found.items()}
+
+    def _refine(self, step: int) -> None:
+        """Look at the neighbours of the best of each law."""
+        near = [(number, power + side) for number, power in self._tops() for side in (-step, step)]
+        self._look([one for one in near if one[1] in POWERS])
+
+    def _tops(self) -> list[Choice]:
+        """The best of each law that is not far behind."""
+        order = sorted(self.evidence, key=lambda one: (self.evidence[one], one))
+        tops = {one[0]: one for one in order}
+        return [tops[one] for one in sorted(tops) if self.evidence[tops[one]] > self.evidence[order[-1]] - BEHIND]
+
+    def _look(self, choices: list[Choice]) -> None:
+        self.evidence.update(zip(choices, ordered_map(self._probability, choices), strict=True))
+
+    def _probability(self, choice: Choice) -> float:
+        law, which = self.law(choice)
+        member, none = first_member(self.rounds, which, self.sites), no_record(len(self.rounds.after.units))
+        return sum(follow(self.rounds, one, law, member, none, self.sites)[1] for one in self.rounds.stretches())
+
+
+def _laws(rounds: Rounds) -> list[list[Kind]]:
+    """Laws of the path: ridge regression that drifts a little, what settles, what drifts, and what predicted best.
+
+    That one is left out where it settles: its steps are such that it predicts well, and its bands would be too narrow.
+    Where weights that grow predicted best, the others are growth at several rates, with and without a little drift.
+    """
+    laws = bank(len(rounds.after.units))
+    ridge = laws[0]._replace(pick=2.0, averages=1.0, every=0.0003)
+    found = [(AVERAGES, ridge), (DRIFTS, laws[DRIFTS]._replace(shrinks=1.0)), (DRIFTS, laws[DRIFTS])]
+    if rounds.best == GROWS:
+        growing = [
+            (which, law._replace(grows=rate)) for which, law in ((GROWS, laws[GROWS]), found[0]) for rate in RATES
+        ]
+        return [found, growing]
+    return [found if rounds.best in {*SETTLES, DRIFTS} else [*found, (rounds.best, laws[rounds.best])]]
