@@ -63,7 +63,7 @@ def test_certain_picks_have_the_posterior_that_a_grid_has():
 def test_a_log_that_is_too_long_keeps_the_first_pass(monkeypatch):
     log, _ = walking_log(2, n_rounds=400)
     again = DynamicImitation().fit(log).path_
-    monkeypatch.setattr(weights, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(weights, "WORK", 100)
     once = DynamicImitation().fit(log).path_
     assert np.abs(once.theta - again.theta).max() > 1e-3
     assert once.rounds.tolist() == again.rounds.tolist()

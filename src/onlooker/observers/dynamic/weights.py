@@ -49,8 +49,9 @@ BEHIND, COUNTS = 15.0, 4.0
 """Log-probability by which a law may be behind to be looked at again, and to count."""
 RATES = (0.2, 0.35, 0.5)
 """Powers of time by which weights may grow."""
-MOST_NUMBERS = 1 << 25
-"""Of all features of a log: a longer one keeps what the filter's first pass gives, for it would take a minute."""
+WORK = 1 << 33
+"""Rounds times the cube of the features and fifty, at most: ten to twenty seconds; a longer log keeps what the filter's
+first pass gives. That is 25,000 rounds of 20 features, 10,000 of 45."""
 
 Kind = tuple[int, "Law"]
 """A law, and the member of the bank that it moves on."""
@@ -68,7 +69,7 @@ def smooth_path(
     for one in backwards(rounds, tuned_law(rounds), rounds.best):
         jumps.look(one.start, one.ahead, one.smoothed)
         shown.keep(one)
-    is_short = isinstance(rounds.log, BanditLog) and int(rounds.log.offsets[-1]) * d <= MOST_NUMBERS
+    is_short = isinstance(rounds.log, BanditLog) and rounds.n_rounds * (d + 50) ** 3 <= WORK
     has_covariances = rounds.after.members[0].spread.ndim == 2
     if has_covariances and is_short and rounds.n_rounds >= ENOUGH and rounds.best != CERTAIN:
         shown = _propagated(rounds, checkpoints, centring) or shown
