@@ -31,6 +31,22 @@ def test_bands_cover_what_one_pass_does_not(moves, least):
     assert np.mean(inside) > least
 
 
+def test_weights_that_jump_do_so_in_one_round():
+    inside, errors = [], []
+    for seed in range(3):
+        log, truth = walking_log(seed, jump=1200)
+        observer = DynamicImitation(checkpoints=range(1100, 1301, 10)).fit(log)
+        path = observer.path_
+        known = truth[path.rounds - 1]
+        low, high = path.band()
+        inside.append((low <= known) & (known <= high))
+        # The jump is found to within some rounds.
+        errors.append(np.abs(path.theta - known)[np.abs(path.rounds - 1200) > 10])
+        assert observer.changes_
+    assert np.mean(inside) > 0.8
+    assert np.mean(errors) < 0.15
+
+
 def test_certain_picks_have_the_posterior_that_a_grid_has():
     log, _ = walking_log(3, n_rounds=150, n_arms=4, d=2, random=0.0, size=4.0)
     rounds = DynamicImitation().fit(log)._pending

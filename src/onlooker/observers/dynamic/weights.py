@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +49,8 @@ BEHIND, COUNTS = 15.0, 4.0
 """Log-probability by which a law may be behind to be looked at again, and to count."""
 RATES = (0.2, 0.35, 0.5)
 """Powers of time by which weights may grow."""
+FREE = 1e6
+"""Rounds that a jump counts for: the weights may be anywhere after it."""
 WORK = 1 << 33
 """Rounds times the cube of the features and fifty, at most: ten to twenty seconds; a longer log keeps what the filter's
 first pass gives. That is 25,000 rounds of 20 features, 10,000 of 45."""
@@ -71,13 +73,16 @@ def smooth_path(
         shown.keep(one)
     is_short = isinstance(rounds.log, BanditLog) and rounds.n_rounds * (d + 50) ** 3 <= WORK
     has_covariances = rounds.after.members[0].spread.ndim == 2
+    found = jumps.found()
     if has_covariances and is_short and rounds.n_rounds >= ENOUGH and rounds.best != CERTAIN:
-        shown = _propagated(rounds, checkpoints, centring) or shown
+        gaps = rounds.gaps.copy()
+        gaps[list(found)] = FREE
+        shown = _propagated(replace(rounds, gaps=gaps), checkpoints, centring) or shown
     theta, variances = shown.theta, shown.variances
     path = WeightPath(
         rounds=np.array(checkpoints, dtype=np.int64), theta=theta, standard_error=np.sqrt(np.maximum(variances, 0.0))
     )
-    return path, tuple(first + one for one in jumps.found())
+    return path, tuple(first + one for one in found)
 
 
 @dataclass(eq=False)
