@@ -1,6 +1,6 @@
 """How often the bands of `DynamicImitation.path_` hold the weights.
 
-    python benchmarks/paths.py [--logs 6] [--page PAGE]
+    python benchmarks/paths.py [--logs 4] [--page PAGE]
 
 Picks are softmax in scores whose weights are known in every round: they stand still, drift, settle, or are those of a
 ridge learner. A band of 95% should hold them in 95% of the rounds. `--page` puts the table into a page.
@@ -76,7 +76,7 @@ def rows(logs: int) -> Iterator[list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--logs", type=int, default=6, help="of each kind")
+    parser.add_argument("--logs", type=int, default=4, help="of each kind")
     parser.add_argument("--page", type=Path, help="page that takes the table, between its marks")
     given = parser.parse_args()
     lines = ["| weights | features | arms | spread 1 | spread 4 | spread 12 |", "|---|--:|--:|--:|--:|--:|"]

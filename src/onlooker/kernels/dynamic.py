@@ -141,7 +141,7 @@ def _judge(n: int, pick: int, random: float, shares: Vector, out: Vector) -> tup
     """Fill the arms' probabilities, random picks included; return the pick's, and how likely it was not random."""
     for k in range(n):
         out[k] = (1.0 - random) * shares[k] + random / n
-    return math.log(out[pick]), (1.0 - random) * shares[pick] / out[pick]
+    return min(math.log(out[pick]), 0.0), (1.0 - random) * shares[pick] / out[pick]
 
 
 @compiled
@@ -347,7 +347,7 @@ def mix(
         for m in range(members):
             weights[m] *= math.exp(log_probabilities[m, t])
             total += weights[m]
-        mixed_log[t] = math.log(total)
+        mixed_log[t] = min(math.log(total), 0.0)
         afresh = 1.0 / (first + t + 2.0)
         for m in range(members):
             weights[m] = (1.0 - afresh) * weights[m] / total + afresh / members

@@ -5,6 +5,7 @@ import pytest
 
 from onlooker.base.errors import InputError
 from onlooker.logs.log import BanditLog
+from onlooker.observers import DynamicImitation
 from onlooker.observers.dynamic.members import Clock, as_times, rows_in_units, spread_units
 
 
@@ -100,3 +101,23 @@ def test_times_for_some_rounds_alone_are_refused():
     _, clock = Clock().gaps(3, np.array([1.0, 2.0, 3.0]))
     with pytest.raises(InputError, match="pass times for all rounds or for none"):
         clock.gaps(3, None)
+
+
+def test_one_value_far_out_sets_no_unit_and_a_rare_feature_keeps_its_own():
+    log = small_log(n_rounds=100)
+    features = log.dense.copy()
+    features[0, 0] = 1e4
+    far = BanditLog(features, log.offsets, log.chosen)
+    assert spread_units(far)[0] < 20 * spread_units(log)[0]
+    features[:, 1] = 0.0
+    features[5, 1] = 1.0
+    assert spread_units(BanditLog(features, log.offsets, log.chosen))[1] > 0.05
+
+
+@pytest.mark.filterwarnings("ignore::onlooker.base.errors.OnlookerWarning")
+@pytest.mark.parametrize("n_rounds", [5, 300])
+def test_rounds_without_a_choice_make_a_state_that_loads(tmp_path, n_rounds):
+    features = np.random.default_rng(n_rounds).standard_normal((n_rounds, 3))
+    log = BanditLog(features, np.arange(n_rounds + 1), np.zeros(n_rounds, dtype=int))
+    DynamicImitation().fit(log).save(tmp_path / "state.json")
+    assert DynamicImitation.load(tmp_path / "state.json").n_rounds_ == n_rounds

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.base.errors import ConvergenceWarning, warn
 from onlooker.base.threads import ordered_map
 from onlooker.base.types import Matrix, Vector
 from onlooker.logs.log import BanditLog
-from onlooker.observers.dynamic.changes import Jumps
-from onlooker.observers.dynamic.members import AVERAGES, CERTAIN, DRIFTS, GROWS, SETTLES, bank, no_record, scaled
+from onlooker.observers.dynamic.changes import LEVEL, Jumps
+from onlooker.observers.dynamic.members import AVERAGES, DRIFTS, GROWS, SETTLES, bank, no_record, scaled
 from onlooker.observers.dynamic.path import WeightPath, checkpoints_between
 from onlooker.observers.dynamic.smoother import (
     ENOUGH,
@@ -39,21 +40,27 @@ if TYPE_CHECKING:
 
 POWERS = range(-8, 9)
 """Steps may be 2 to the power of these times as large as the member's."""
-COARSE = 4
-"""Every so many of them are tried at first."""
-TURNS = 12
-"""Most turns of approximating all rounds again; they nearly always settle in five."""
-SETTLED, NEARLY_SETTLED = 0.01, 0.05
+COARSE = (-6, 0, 6)
+"""Those that are tried at first."""
+TURNS, SEARCHES = 15, 5
+"""Most turns of approximating all rounds again, and of those that take a whole step and compare laws: later ones would
+go back and forth."""
+SETTLED, NEARLY_SETTLED = 0.01, 0.2
 """Share of their length by which the weights may still move: enough are turns until then, and more is not settled."""
+UNSETTLED = (
+    "the weights over time did not settle: their lengths, and the widths of their bands, are those of a first look at "
+    "the picks, and may be far off. Compare directions only"
+)
 BEHIND, COUNTS = 15.0, 4.0
 """Log-probability by which a law may be behind to be looked at again, and to count."""
-RATES = (0.2, 0.35, 0.5)
-"""Powers of time by which weights may grow."""
+RATES, GROWTH = (0.2, 0.35, 0.5), 8.0
+"""Powers of time by which weights may grow, and log-probability that they have to be worth: weights that do grow gain
+10 to 80 in logs of 3,000 rounds by that, and those that do not up to 5."""
 FREE = 1e6
 """Rounds that a jump counts for: the weights may be anywhere after it."""
-WORK = 1 << 33
-"""Rounds times the cube of the features and fifty, at most: ten to twenty seconds; a longer log keeps what the filter's
-first pass gives. That is 25,000 rounds of 20 features, 10,000 of 45."""
+WORK = 1 << 32
+"""Rounds times the cube of the features and fifty, at most: five to ten seconds; a longer log keeps what the filter's
+first pass gives. That is 12,500 rounds of 20 features, 5,000 of 45."""
 
 Kind = tuple[int, "Law"]
 """A law, and the member of the bank that it moves on."""
@@ -71,16 +78,22 @@ def smooth_path(
     for one in backwards(rounds, tuned_law(rounds), rounds.best):
         jumps.look(one.start, one.ahead, one.smoothed)
         shown.keep(one)
+    found, has_covariances = jumps.found(), rounds.after.members[0].spread.ndim == 2
+    n_choices = rounds.after.n_choices - rounds.before.n_choices
     is_short = isinstance(rounds.log, BanditLog) and rounds.n_rounds * (d + 50) ** 3 <= WORK
-    has_covariances = rounds.after.members[0].spread.ndim == 2
-    found = jumps.found()
-    if has_covariances and is_short and rounds.n_rounds >= ENOUGH and rounds.best != CERTAIN:
-        gaps = rounds.gaps.copy()
-        gaps[list(found)] = FREE
-        shown = _propagated(replace(rounds, gaps=gaps), checkpoints, centring) or shown
-    theta, variances = shown.theta, shown.variances
+    if has_covariances and is_short and n_choices >= ENOUGH:
+        try:
+            again = _propagated(rounds, found, checkpoints, centring)
+        except np.linalg.LinAlgError:
+            again = None
+        if again is None:
+            warn(ConvergenceWarning(UNSETTLED))
+        else:
+            shown, found = again
     path = WeightPath(
-        rounds=np.array(checkpoints, dtype=np.int64), theta=theta, standard_error=np.sqrt(np.maximum(variances, 0.0))
+        rounds=np.array(checkpoints, dtype=np.int64),
+        theta=shown.theta,
+        standard_error=np.sqrt(np.maximum(shown.variances, 0.0)),
     )
     return path, tuple(first + one for one in found)
 
@@ -131,21 +144,19 @@ def _shown(theta: Vector, spread: NDArray[np.float64], centring: Matrix | None) 
     return centring @ theta, np.where(np.isnan(own), np.nan, variances)
 
 
-def _propagated(rounds: Rounds, checkpoints: Sequence[int], centring: Matrix | None) -> _Shown | None:
+def _propagated(
+    rounds: Rounds, jumps: Sequence[int], checkpoints: Sequence[int], centring: Matrix | None
+) -> tuple[_Shown, list[int]] | None:
     """The same by expectation propagation, averaged over laws; None where it does not settle."""
-    try:
-        found = _settled(rounds)
-        if found is None:
-            return None
-        search, sites = found
-        shares, parts = search.shares(), []
-        for choice in shares:
-            parts.append(_Shown.at(rounds, checkpoints, centring))
-            for one in backwards(rounds, *search.law(choice), sites):
-                parts[-1].keep(one)
-    except np.linalg.LinAlgError:
-        # A spread without each round's own pick need not be one where picks contradict the law.
+    found = _settled_with(rounds, jumps)
+    if found is None:
         return None
+    search, kept = found
+    shares, parts = search.shares(), []
+    for choice in shares:
+        parts.append(_Shown.at(rounds, checkpoints, centring))
+        for one in backwards(search.rounds, *search.law(choice), search.sites):
+            parts[-1].keep(one)
     weights = np.array(list(shares.values()))[:, None, None]
     theta = np.stack([one.theta for one in parts])
     mean = (weights * theta).sum(axis=0)
@@ -154,32 +165,93 @@ def _propagated(rounds: Rounds, checkpoints: Sequence[int], centring: Matrix | N
     known = np.isfinite(rounds.after.units)
     if not (np.isfinite(mean).all() and (variances[:, known] > 0.0).all()):
         return None
-    return _Shown(parts[0].places, parts[0].units, centring, mean, variances)
+    return _Shown(parts[0].places, parts[0].units, centring, mean, variances), kept
 
 
-def _settled(rounds: Rounds) -> tuple[_Search, Sites] | None:
+def _settled_with(rounds: Rounds, jumps: Sequence[int]) -> tuple[_Search, list[int]] | None:
+    """What `_settled` finds where weights may be anywhere after a jump, and the jumps that they then really make."""
+    kept, found = list(jumps), None
+    while True:
+        gaps = rounds.gaps.copy()
+        gaps[kept] = FREE
+        found = _settled(replace(rounds, gaps=gaps), found)
+        if found is None and not kept:
+            return None
+        # Where the weights do not settle with all this freedom, nothing shows that they jumped.
+        real = [] if found is None else _real(found, kept)
+        if found is not None and real == kept:
+            return found, kept
+        kept = real
+
+
+def _real(search: _Search, jumps: Sequence[int]) -> list[int]:
+    """Those of the jumps, each free to be any, over which the weights differ by more than chance.
+
+    The filter takes what it is slow to learn, as the length of the weights where picks are nearly certain, for a jump.
+    """
+    from scipy.special import chdtrc
+
+    if not jumps:
+        return []
+    places = {t for jump in jumps for t in (jump - 1, jump)}
+    beliefs: dict[int, tuple[Vector, Matrix]] = {}
+    for one in backwards(search.rounds, *search.law(search.top()), search.sites):
+        means, spreads = one.smoothed
+        for t in places & set(range(one.start, one.start + len(means))):
+            beliefs[t] = means[t - one.start, :-1].copy(), spreads[t - one.start, :-1, :-1].copy()
+    varies = np.isfinite(search.rounds.after.units)
+    real = []
+    for jump in jumps:
+        (before, spread_before), (after, spread_after) = beliefs[jump - 1], beliefs[jump]
+        spread, shift = (spread_before + spread_after)[np.ix_(varies, varies)], (after - before)[varies]
+        if chdtrc(len(shift), shift @ np.linalg.solve(spread, shift)) < LEVEL:
+            real.append(jump)
+    return real
+
+
+def _settled(rounds: Rounds, before: _Search | None) -> _Search | None:
     """How probable laws are, and where the choice model of each round is approximated under the most probable one.
 
-    Laws with growth find other places than those without, each its own the better: they are compared at the end.
+    Laws with growth find other places than those without, each its own the better: they are compared at the end, and
+    growth has to be clear.
     """
-    first = _sites(rounds, tuned_law(rounds), rounds.best, None)
-    found = [one for one in (_settled_among(rounds, laws, first) for laws in _laws(rounds)) if one is not None]
-    return max(found, key=lambda one: max(one[0].evidence.values()), default=None)
+    try:
+        if before is not None:
+            return _settled_among(before.again(before.sites, rounds))
+        first = _sites(rounds, tuned_law(rounds), rounds.best, None)
+        found = [_settled_among(_Search(rounds, first, laws).begun()) for laws in _laws(rounds)]
+    except np.linalg.LinAlgError:
+        # A spread without each round's own pick need not be one where picks contradict the law.
+        return None
+    settled = [(one.evidence[one.top()] - GROWTH * place, one) for place, one in enumerate(found) if one is not None]
+    return max(settled, key=lambda one: one[0])[1] if settled else None
 
 
-def _settled_among(rounds: Rounds, laws: Sequence[Kind], sites: Sites) -> tuple[_Search, Sites] | None:
-    search, moved = _Search(rounds, sites, laws), math.inf
-    search.begin()
-    for _ in range(TURNS):
-        later = _sites(rounds, *search.best(), sites)
-        change = later.means - sites.means
-        moved = float(np.linalg.norm(change[:, :-1])) / max(float(np.linalg.norm(later.means[:, :-1])), 1e-300)
-        # The share of random picks takes half of its step: it would go back and forth where there are none.
-        later.means[:, -1] -= 0.5 * change[:, -1]
-        sites, search = later, search.again(later)
-        if moved < SETTLED:
-            break
-    return (search, sites) if moved < NEARLY_SETTLED else None
+def _settled_among(search: _Search) -> _Search | None:
+    """The search where all rounds are approximated as its best law has it; None if it does not settle."""
+    choice = search.top()
+    for turn in range(TURNS):
+        later, moved = _moved(search, choice, 1.0 if turn < SEARCHES else 0.5)
+        if turn < SEARCHES:
+            search = search.again(later)
+            is_same, choice = search.top() == choice, search.top()
+            if is_same and moved < SETTLED:
+                return search
+        elif moved < SETTLED or turn == TURNS - 1:
+            return search.again(later) if moved < NEARLY_SETTLED else None
+        else:
+            search.sites = later
+    return None
+
+
+def _moved(search: _Search, choice: Choice, share: float) -> tuple[Sites, float]:
+    """Where rounds are approximated after a share of the step under a law; how far the step goes, in their length."""
+    before, later = search.sites, _sites(search.rounds, *search.law(choice), search.sites)
+    change = later.means - before.means
+    moved = float(np.linalg.norm(change[:, :-1])) / max(float(np.linalg.norm(later.means[:, :-1])), 1e-300)
+    # The share of random picks takes half of its step at most: it would go back and forth where there are none.
+    means = before.means + np.append(np.full(change.shape[1] - 1, share), 0.5) * change
+    return Sites(means, before.flats + share * (later.flats - before.flats), before.offsets), moved
 
 
 def _sites(rounds: Rounds, law: Law, which: int, before: Sites | None) -> Sites:
@@ -206,21 +278,25 @@ class _Search:
     laws: Sequence[Kind]
     evidence: dict[Choice, float] = field(default_factory=dict)
 
-    def begin(self) -> None:
-        """Try all laws."""
-        self._look([(number, power) for number in range(len(self.laws)) for power in POWERS[::COARSE]])
-        self._refine(COARSE // 2)
+    def begun(self) -> _Search:
+        """All laws tried."""
+        self._look([(number, power) for number in range(len(self.laws)) for power in COARSE])
+        self._refine(3)
+        return self
 
-    def again(self, sites: Sites) -> _Search:
+    def again(self, sites: Sites, rounds: Rounds | None = None) -> _Search:
         """The same with rounds approximated elsewhere; laws that are far behind are left out."""
-        found = _Search(self.rounds, sites, self.laws)
-        found._look(self._tops())
+        found = _Search(self.rounds if rounds is None else rounds, sites, self.laws)
+        before = self._tops()
+        found._look(before)
         found._refine(1)
+        if found._tops() != before:
+            found._refine(2)
         return found
 
-    def best(self) -> tuple[Law, int]:
-        """The law and the number of the member that it moves on."""
-        return self.law(max(self.evidence, key=lambda one: (self.evidence[one], one)))
+    def top(self) -> Choice:
+        """The best law."""
+        return max(self.evidence, key=lambda one: (self.evidence[one], one))
 
     def law(self, choice: Choice) -> tuple[Law, int]:
         """The same of a choice."""
@@ -237,7 +313,7 @@ class _Search:
     def _refine(self, step: int) -> None:
         """Look at the neighbours of the best of each law."""
         near = [(number, power + side) for number, power in self._tops() for side in (-step, step)]
-        self._look([one for one in near if one[1] in POWERS])
+        self._look([one for one in near if one[1] in POWERS and one not in self.evidence])
 
     def _tops(self) -> list[Choice]:
         """The best of each law that is not far behind."""
