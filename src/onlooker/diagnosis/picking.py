@@ -266,7 +266,7 @@ def _best_one(
     policies are compared with is rather too good.
     """
     shares, theta = softly
-    own = ragged.softmax(test.features @ theta, test.offsets)
+    own = _softly(test, theta)
     plain = np.vstack([own, others])[:, test.chosen_rows].T @ shares
     found = [plain, *(_one(train, test, fit.theta, ways, others) for fit in fits)]
     return max(found, key=lambda given: float(np.log(given).sum()))
@@ -293,10 +293,21 @@ UNSEEN = 0.5
 """Rounds that every way to pick is assumed to have made beside those that look like its own."""
 
 
+LOWEST = -100.0
+"""Scores so far below the best are as good as impossible; their exponentials are numbers still."""
+
+
+def _softly(log: BanditLog, theta: Vector) -> Vector:
+    """Probability of every row under a softmax policy that may be as decisive as any."""
+    scores = np.asarray(log.features @ theta, dtype=np.float64)
+    below = scores - np.repeat(np.maximum.reduceat(scores, log.offsets[:-1]), log.n_arms)
+    return ragged.softmax(np.maximum(below, LOWEST), log.offsets)
+
+
 def _spread(log: BanditLog, theta: Vector, worth: Vector, others: Matrix) -> Matrix:
     """Probability of each pick in every way that one policy may pick, shape (N, ways)."""
-    rows, scores, by_rank = log.chosen_rows, log.features @ theta, worth[_ranks(log, theta)]
-    softly = [ragged.softmax(times * scores, log.offsets)[rows] for times in DECISIVE]
+    rows, by_rank = log.chosen_rows, worth[_ranks(log, theta)]
+    softly = [_softly(log, times * theta)[rows] for times in DECISIVE]
     ranked = by_rank[rows] / np.add.reduceat(by_rank, log.offsets[:-1])
     return np.column_stack([*softly, ranked, *others[:, rows]])
 
@@ -318,7 +329,7 @@ def _alone(log: BanditLog, near: Fit, others: Matrix) -> tuple[Fit, Vector]:
     """
     rows, fit, shares, own = log.chosen_rows, near, np.array([0.7, 0.2, 0.05, 0.05]), np.ones(log.n_rounds)
     for _ in range(STEPS):
-        given = ragged.softmax(log.features @ fit.theta, log.offsets)[rows]
+        given = _softly(log, fit.theta)[rows]
         joint = np.column_stack([given, *others[:, rows]]) * shares
         ways = joint / joint.sum(axis=1, keepdims=True)
         shares = ways.sum(axis=0) + UNSEEN
@@ -330,7 +341,7 @@ def _alone(log: BanditLog, near: Fit, others: Matrix) -> tuple[Fit, Vector]:
 
 def _probabilities(log: BanditLog, thetas: tuple[Vector, Vector], others: Matrix) -> Matrix:
     """Of every row under both policies, at random and by habit, shape (R, 5)."""
-    policies = [ragged.softmax(log.features @ theta, log.offsets) for theta in thetas]
+    policies = [_softly(log, theta) for theta in thetas]
     return np.column_stack([*policies, *others])
 
 

@@ -80,8 +80,21 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95, sco
     as_level(level)
     if isinstance(log, BanditLog):
         as_narrow(log, "a diagnosis")
-    if not isinstance(as_score(score), Linear):
-        log = expanded(as_log(log, "a diagnosis with this score"), score)
+    if isinstance(as_score(score), Linear):
+        found = _of_any(log, n_bins, level)
+        return replace(found, notes=(*found.notes, ONLY_LINEAR)) if found.verdict == "no preference" else found
+    return _of_any(expanded(as_log(log, "a diagnosis with this score"), score), n_bins, level)
+
+
+ONLY_LINEAR = (
+    "only scores that are linear in the features were tried, so picks that follow a product or a curve of them may "
+    'look like this too: score="auto" (--score auto) tries such scores'
+)
+"""What is said beside no preference, unless another score was asked for."""
+
+
+def _of_any(log: BanditLog | Parts, n_bins: int, level: float) -> Diagnosis:
+    """Diagnose a log in memory or not, whose picks are known or not."""
     check_room(log, FITTING)
     if isinstance(log, BanditLog) and log.possible is not None:
         return diagnose_drawn(log, lambda drawn: _diagnosed(drawn, n_bins, level))
@@ -322,13 +335,14 @@ def _state(
 
 
 def _indifferent(uneven: str, p_value: float) -> str:
-    """Of picks that no feature explains; `uneven` says what shows that they are not random all the same."""
+    """Of picks that no weights explain; `uneven` says what shows that they are not random all the same."""
     p_said = p_in_words(p_value)
     if not uneven:
-        return f"No preference found: the picks look uniformly random (p {p_said})."
+        return f"No preference found: no weights for the features explain the picks better than chance (p {p_said})."
     return (
-        f"No preference found: no feature explains the picks (p {p_said}). They are not uniformly random, though: "
-        f"{uneven}. A rule, or something that the log lacks, decides."
+        f"No preference found: no weights for the features explain the picks (p {p_said}). They are not uniformly "
+        f"random, though: {uneven}. Something else decides, such as a rule, what the log lacks, or a score that is not "
+        "linear."
     )
 
 
