@@ -347,3 +347,12 @@ def test_draws_that_tie_with_what_is_found_count_in_any_unit():
     pull = find_pull(log, other_ways(log))
     found = {find_given_up(replace(pull, scores=unit * pull.scores)).p_value for unit in np.linspace(0.1, 10, 60)}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(("seed", "step"), [(9, 0.03), (2, 0.04)])
+def test_weights_that_walk_in_equal_steps_are_not_called_changed(seed, step):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 8, 6))
+    walk = 3 * rng.normal(size=6) / 6**0.5 + np.cumsum(step * rng.normal(size=(2000, 6)), axis=0)
+    scores = np.einsum("nkd,nd->nk", X, walk)
+    assert diagnose(BanditLog.from_dense(X, (scores + rng.gumbel(size=(2000, 8))).argmax(axis=1))).verdict == "moving"

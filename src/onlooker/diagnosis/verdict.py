@@ -11,7 +11,7 @@ from onlooker.base.memory_limit import FITTING
 from onlooker.base.text import SMALLEST_P, p_words
 from onlooker.diagnosis.evenness import find_decided, find_uneven
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, find_choices, round_of, tests_of, usable_bins
-from onlooker.diagnosis.movement import part_of
+from onlooker.diagnosis.movement import Steadiness, part_of
 from onlooker.diagnosis.picking import (
     MOST_ROUNDS,
     Exploration,
@@ -306,6 +306,9 @@ def _state(
             f"them would predict {found.late.share:.0%} more. {late}"
         )
         return "moving", said, None, None
+    adrift = found.adrift(level)
+    if adrift is not None:
+        return "moving", f"{_adrift(log, found, *adrift)} {late}", None, None
     if found.changes:
         last = found.changes[-1]
         place = round_of(log, found, last.round, last.low, last.high)
@@ -332,6 +335,16 @@ def _state(
         )
         return "moving", said, None, None
     return "stable", f"{_stable(since, percent, rising=settling.rise_p < 1 - level)}. {late}", since, None
+
+
+def _adrift(log: BanditLog, found: Findings, start: int, stop: int, movement: Steadiness) -> str:
+    """Of weights that differ between early and late, but moved between changes too."""
+    first, end = round_of(log, found, start, start, start).round, round_of(log, found, stop - 1, stop, stop).round
+    return (
+        f"What it values is moving: no single change explains the picks, as no fixed policy explains those of rounds "
+        f"{first:,} to {end:,} (p {p_in_words(movement.p_value)}), and one that follows them would predict "
+        f"{movement.share:.0%} more."
+    )
 
 
 def _indifferent(uneven: str, p_value: float) -> str:
