@@ -29,6 +29,30 @@ def test_two_policies_at_once(share):
     assert float(said.split("about ")[1].split("%")[0]) / 100 == pytest.approx(share, abs=0.04)
 
 
+def ranked_log(seed, chances, *, n_rounds=1500, d=4):
+    """The best arm of one fixed policy, its second and so on, each with a chance that stays the same."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n_rounds, len(chances), d))
+    order = np.argsort(-(X @ rng.standard_normal(d)), axis=1)
+    ranks = rng.choice(len(chances), p=chances, size=n_rounds)
+    return BanditLog.from_dense(X, order[np.arange(n_rounds), ranks])
+
+
+@pytest.mark.parametrize("chances", [[0.7, 0.3], [0.6, 0.2, 0.2], [0.7, 0.3, 0.0], [0.46, *[0.06] * 9]], ids=len)
+@pytest.mark.parametrize("seed", range(4))
+def test_one_policy_that_is_often_random_is_not_two(seed, chances):
+    assert TWO not in notes_of(ranked_log(seed, chances))
+
+
+def test_two_policies_that_are_sometimes_random():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((1500, 5, 4))
+    one, other = np.linalg.qr(rng.standard_normal((4, 2)))[0].T
+    picks = np.where((rng.random(1500) < 0.3)[:, None], X @ other, X @ one).argmax(axis=1)
+    random = rng.random(1500) < 0.2
+    assert TWO in notes_of(BanditLog.from_dense(X, np.where(random, rng.integers(5, size=1500), picks)))
+
+
 def test_a_pinned_position():
     said = notes_of(policy_log(2, pinned=0.15))
     assert PINNED in said

@@ -51,7 +51,20 @@ def test_uniform_picks_have_no_preference():
     assert found.exploration.share is None
     assert found.settled is found.changed is None
     assert found.stability == ()
-    assert "look uniformly random" in found.sentence
+    assert "no weights for the features explain the picks better than chance" in found.sentence
+
+
+def test_picks_that_follow_an_interaction_are_not_called_random():
+    X = np.random.default_rng(2).normal(size=(2000, 8, 4))
+    scores = np.where(X[..., 0] > 0, X[..., 1], -X[..., 1])
+    log = BanditLog.from_dense(X, (2 * scores + np.random.default_rng(3).gumbel(size=(2000, 8))).argmax(axis=1))
+    found = diagnose(log)
+    assert found.verdict == "no preference"
+    assert "random" not in found.sentence.split("(p ")[0]
+    assert any("--score auto" in note for note in found.notes)
+    other = diagnose(log, score="auto")
+    assert other.verdict == "stable"
+    assert not any("--score auto" in note for note in other.notes)
 
 
 @pytest.mark.parametrize("decisiveness", [0.3, 1.0, 100.0])
@@ -207,7 +220,7 @@ def test_every_round_alike(offers, picks):
         found = diagnose(BanditLog.from_dense(np.tile(offers[:1], (N, 1, 1)), picks))
     assert found.verdict == ("no preference" if picks.any() else "stable")
     # A policy that never changes was at work when the log began.
-    assert [note[:11] for note in found.notes] == ([] if picks.any() else ["the first 8"])
+    assert [note[:11] for note in found.notes] == (["only scores"] if picks.any() else ["the first 8"])
 
 
 def test_bins_and_level(offers, expert):
@@ -334,3 +347,12 @@ def test_draws_that_tie_with_what_is_found_count_in_any_unit():
     pull = find_pull(log, other_ways(log))
     found = {find_given_up(replace(pull, scores=unit * pull.scores)).p_value for unit in np.linspace(0.1, 10, 60)}
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(("seed", "step"), [(9, 0.03), (2, 0.04)])
+def test_weights_that_walk_in_equal_steps_are_not_called_changed(seed, step):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 8, 6))
+    walk = 3 * rng.normal(size=6) / 6**0.5 + np.cumsum(step * rng.normal(size=(2000, 6)), axis=0)
+    scores = np.einsum("nkd,nd->nk", X, walk)
+    assert diagnose(BanditLog.from_dense(X, (scores + rng.gumbel(size=(2000, 8))).argmax(axis=1))).verdict == "moving"

@@ -8,6 +8,7 @@
    what features do and score tests do not reject that positions alone decide (`evenness`).
 3. *Moving*: in the last half, since the last change, rounds follow those shortly before them more than any fixed policy
    explains, and following them would predict picks better by at least 0.5% (`movement`).
+   Nor may it be so between changes: if no policy explains the last three quarters of such a part, it is *moving* too.
 4. *Changed*: no one policy explains all rounds, and at some round the step ahead was larger than the step behind it:
    what had been learned was given up, at a cost of at least a tenth of what a policy predicts, or of a fiftieth where
    that is clear (`movement`).

@@ -144,6 +144,18 @@ class Findings:
     others: Matrix
     """How probable each row is if its pick is not made by a policy."""
 
+    parts: tuple[tuple[int, int, Steadiness], ...]
+    """Between changes: the last three quarters of each part that is long enough, and whether one policy made them."""
+
+    def adrift(self, level: float) -> tuple[int, int, Steadiness] | None:
+        """The last part between changes that no policy explains beyond chance, if that matters; None without one.
+
+        One of as many parts as there are is rarely called so by chance.
+        """
+        least = (1 - level) / max(1, len(self.parts))
+        found = [one for one in self.parts if one[2].p_value < least and one[2].share >= MATERIAL_BETWEEN]
+        return found[-1] if found else None
+
     def moving(self, level: float) -> bool:
         """Whether the weights move at the end, and that matters."""
         return self.late is not None and self.late.p_value < 1 - level and self.late.share >= MATERIAL_NOW
@@ -151,6 +163,28 @@ class Findings:
     def steady(self, level: float) -> bool:
         """Whether one policy may have made all picks."""
         return not self.changes and self.whole.steadiness.p_value >= 1 - level
+
+
+SETTLED = 0.25
+"""Learners begin anew after a change: so much of each part between changes is not asked to be that of one policy."""
+
+MATERIAL_BETWEEN = 0.01
+"""Movement between changes counts if following it would predict picks better by this part.
+
+Ridge learners that still gather data between changes stay below it, weights that walk are mostly above.
+"""
+
+
+def _parts(
+    log: BanditLog, others: Matrix, whole: Change, changes: list[Change], rank: int
+) -> Iterator[tuple[int, int, Steadiness]]:
+    """Look at each part between the intervals of changes alone."""
+    ends = [*(one.low for one in changes), log.n_rounds]
+    for first, stop in zip([0, *(one.high for one in changes)], ends, strict=True):
+        start = first + int(SETTLED * (stop - first))
+        if changes and enough(stop - start, rank):
+            pull = find_pull(log[start:stop], part_of(others, log, start, stop), whole.pull.fit)
+            yield start, stop, find_steadiness(pull)
 
 
 def usable_bins(log: BanditLog, bins: int) -> tuple[Preference, list[int]]:
@@ -195,6 +229,7 @@ def find_all(log: BanditLog, rounds: Index, preference: Preference, bounds: list
         late=movement,
         repeats=_repeats(log, fit, others[1]),
         others=others,
+        parts=tuple(_parts(log, others, whole, changes, preference.rank)),
     )
 
 

@@ -5,7 +5,9 @@ Every other pick counts as exploration, whatever made the learner pick it: chanc
 softmax policy that are not its likeliest arm are exploration too.
 
 *Two policies at once*, as with A/B buckets or a fallback that nobody logged: two policies and random picks are fitted
-to every other round and compared, on the rest, with one policy, random picks and habits of position.
+to every other round and compared, on the rest, with one policy, random picks and habits of position. How one policy
+picks among the arms that it orders is left open: softmax picks of any decisiveness, several of them in turn, or fixed
+chances of the best arm, the second and so on.
 
 *Rules* that pick regardless, and arms that are withdrawn: the picks at each position are compared with what the policy
 expects there. Positions that stand for arms, as in a log of contexts, show arms that are forced or capped; else they
@@ -149,6 +151,12 @@ def _trend(excess: Vector, level: float) -> Trend:
 
 STEPS = 20
 """Times that shares and policies are estimated in turn."""
+DECISIVE = (0.25, 0.5, 1.0, 2.0, 4.0, 16.0, 64.0)
+"""One policy may be so many times as decisive as its fit, or several of these in turn."""
+RANKS = 10
+"""Arms from the best one on that have a chance of their own where one policy picks by rank; later ones share one."""
+SHARE_STEPS = 100
+"""Times that the shares of one policy's ways to pick are estimated."""
 GAIN_BLOCKS = 20
 """Parts of the log by whose scatter the gain is judged."""
 PROVED = 3.0
@@ -213,9 +221,14 @@ def find_two_policies(log: BanditLog, others: Matrix) -> TwoPolicies:
         ways, other_half = others[:, rows == 1 - half], others[:, rows == half]
         one, _ = fit_policy(train, ways)
         known = explain(train, train.features @ one.theta, ways, np.array([0, train.n_rounds]))
-        base = _one(test, one.theta * float(known.scale[0]), known.shares[0], other_half)
-        first, second, parts = _two(train, one, known.own, ways)
-        both = _probabilities(test, (first.theta, second.theta), other_half)[test.chosen_rows] @ parts
+        found = _two(train, one, known.own, ways)
+        sharper, own = _alone(train, found[0], ways)
+        # Where many picks are random, the first try may end with one policy that does some of them.
+        tries = (found, _two(train, sharper, own, ways))
+        first, second, parts = max(tries, key=lambda two: float(np.log(_both(train, two, ways)).sum()))
+        both = _both(test, (first, second, parts), other_half)
+        softly = known.shares[0], one.theta * float(known.scale[0])
+        base = _best_one(train, test, softly, (one, sharper, first, second), ways, other_half)
         gain[half::2], single[half::2] = np.log(both) - np.log(base), np.log(base * test.n_arms)
         shares.append(float(min(parts[:2])))
         best = [ragged.argmax(test.features @ fit.theta, test.offsets) for fit in (first, second)]
@@ -233,16 +246,102 @@ def find_two_policies(log: BanditLog, others: Matrix) -> TwoPolicies:
     )
 
 
-def _one(log: BanditLog, theta: Vector, shares: Vector, others: Matrix) -> Vector:
-    """Probability of each pick under one policy, random picks and habits."""
-    rows = log.chosen_rows
-    own = ragged.softmax(log.features @ theta, log.offsets)[rows]
-    return np.asarray(shares[0] * own + shares[1:] @ others[:, rows])
+def _both(log: BanditLog, two: tuple[Fit, Fit, Vector], others: Matrix) -> Vector:
+    """Probability of each pick under two policies, random picks and habits."""
+    first, second, parts = two
+    return np.asarray(_probabilities(log, (first.theta, second.theta), others)[log.chosen_rows] @ parts)
+
+
+def _best_one(
+    train: BanditLog,
+    test: BanditLog,
+    softly: tuple[Vector, Vector],
+    fits: tuple[Fit, ...],
+    ways: Matrix,
+    others: Matrix,
+) -> Vector:
+    """Probability of each pick of `test` under the one policy, of several found on `train`, that predicts them best.
+
+    `softly` are the shares and weights of a softmax policy. It may choose on the rounds that it is judged by: what two
+    policies are compared with is rather too good.
+    """
+    shares, theta = softly
+    own = _softly(test, theta)
+    plain = np.vstack([own, others])[:, test.chosen_rows].T @ shares
+    found = [plain, *(_one(train, test, fit.theta, ways, others) for fit in fits)]
+    return max(found, key=lambda given: float(np.log(given).sum()))
+
+
+def _one(train: BanditLog, test: BanditLog, theta: Vector, ways: Matrix, others: Matrix) -> Vector:
+    """Probability of each pick of `test` under one policy, random picks and habits, whose shares `train` gives.
+
+    The policy is softmax of any decisiveness, several of them in turn, or picks by rank.
+    """
+    counts = np.bincount(_ranks(train, theta)[train.chosen_rows], minlength=RANKS + 1) + UNSEEN
+    offered = np.bincount(_ranks(train, theta), minlength=RANKS + 1) / train.n_rounds
+    worth = counts / np.maximum(offered, 1 / train.n_rounds)
+    seen, unseen = (_spread(log, theta, worth, rest) for log, rest in ((train, ways), (test, others)))
+    shares = np.full(seen.shape[1], 1 / seen.shape[1])
+    for _ in range(SHARE_STEPS):
+        joint = seen * shares
+        shares = (joint / joint.sum(axis=1, keepdims=True)).sum(axis=0) + UNSEEN
+        shares /= shares.sum()
+    return np.asarray(unseen @ shares)
+
+
+UNSEEN = 0.5
+"""Rounds that every way to pick is assumed to have made beside those that look like its own."""
+
+
+LOWEST = -100.0
+"""Scores so far below the best are as good as impossible; their exponentials are numbers still."""
+
+
+def _softly(log: BanditLog, theta: Vector) -> Vector:
+    """Probability of every row under a softmax policy that may be as decisive as any."""
+    scores = np.asarray(log.features @ theta, dtype=np.float64)
+    below = scores - np.repeat(np.maximum.reduceat(scores, log.offsets[:-1]), log.n_arms)
+    return ragged.softmax(np.maximum(below, LOWEST), log.offsets)
+
+
+def _spread(log: BanditLog, theta: Vector, worth: Vector, others: Matrix) -> Matrix:
+    """Probability of each pick in every way that one policy may pick, shape (N, ways)."""
+    rows, by_rank = log.chosen_rows, worth[_ranks(log, theta)]
+    softly = [_softly(log, times * theta)[rows] for times in DECISIVE]
+    ranked = by_rank[rows] / np.add.reduceat(by_rank, log.offsets[:-1])
+    return np.column_stack([*softly, ranked, *others[:, rows]])
+
+
+def _ranks(log: BanditLog, theta: Vector) -> Index:
+    """Of every row by its score in its round: 0 is the best, and `RANKS` the last that is told apart."""
+    rounds = np.repeat(np.arange(log.n_rounds), log.n_arms)
+    order = np.lexsort((-(log.features @ theta), rounds))
+    ranks = np.empty(len(rounds), dtype=np.int64)
+    ranks[order] = np.minimum(ragged.positions(log.offsets), RANKS)
+    return ranks
+
+
+def _alone(log: BanditLog, near: Fit, others: Matrix) -> tuple[Fit, Vector]:
+    """One policy beside random picks and habits, found as `_two` finds two; and how much each pick looks like its own.
+
+    `fit_policy` may end with a policy that is hardly decisive and never random, though a decisive one that is often
+    random explains the picks better.
+    """
+    rows, fit, shares, own = log.chosen_rows, near, np.array([0.7, 0.2, 0.05, 0.05]), np.ones(log.n_rounds)
+    for _ in range(STEPS):
+        given = _softly(log, fit.theta)[rows]
+        joint = np.column_stack([given, *others[:, rows]]) * shares
+        ways = joint / joint.sum(axis=1, keepdims=True)
+        shares = ways.sum(axis=0) + UNSEEN
+        shares /= shares.sum()
+        own = ways[:, 0]
+        fit = _fit(log, own, fit)
+    return fit, own
 
 
 def _probabilities(log: BanditLog, thetas: tuple[Vector, Vector], others: Matrix) -> Matrix:
     """Of every row under both policies, at random and by habit, shape (R, 5)."""
-    policies = [ragged.softmax(log.features @ theta, log.offsets) for theta in thetas]
+    policies = [_softly(log, theta) for theta in thetas]
     return np.column_stack([*policies, *others])
 
 
@@ -260,7 +359,7 @@ def _two(log: BanditLog, one: Fit, own: Vector, others: Matrix) -> tuple[Fit, Fi
     for _ in range(STEPS):
         joint = _probabilities(log, (policies[0].theta, policies[1].theta), others)[rows] * shares
         ways = joint / joint.sum(axis=1, keepdims=True)
-        shares = ways.sum(axis=0) + 0.5
+        shares = ways.sum(axis=0) + UNSEEN
         shares /= shares.sum()
         policies = [_fit(log, ways[:, place], policies[place]) for place in range(2)]
     return policies[0], policies[1], shares

@@ -11,7 +11,7 @@ from onlooker.base.memory_limit import FITTING
 from onlooker.base.text import SMALLEST_P, p_words
 from onlooker.diagnosis.evenness import find_decided, find_uneven
 from onlooker.diagnosis.findings import Findings, blocks_of, find_all, find_choices, round_of, tests_of, usable_bins
-from onlooker.diagnosis.movement import part_of
+from onlooker.diagnosis.movement import Steadiness, part_of
 from onlooker.diagnosis.picking import (
     MOST_ROUNDS,
     Exploration,
@@ -80,8 +80,21 @@ def diagnose(log: BanditLog | Parts, bins: int = 10, *, level: float = 0.95, sco
     as_level(level)
     if isinstance(log, BanditLog):
         as_narrow(log, "a diagnosis")
-    if not isinstance(as_score(score), Linear):
-        log = expanded(as_log(log, "a diagnosis with this score"), score)
+    if isinstance(as_score(score), Linear):
+        found = _of_any(log, n_bins, level)
+        return replace(found, notes=(*found.notes, ONLY_LINEAR)) if found.verdict == "no preference" else found
+    return _of_any(expanded(as_log(log, "a diagnosis with this score"), score), n_bins, level)
+
+
+ONLY_LINEAR = (
+    "only scores that are linear in the features were tried, so picks that follow a product or a curve of them may "
+    'look like this too: score="auto" (--score auto) tries such scores'
+)
+"""What is said beside no preference, unless another score was asked for."""
+
+
+def _of_any(log: BanditLog | Parts, n_bins: int, level: float) -> Diagnosis:
+    """Diagnose a log in memory or not, whose picks are known or not."""
     check_room(log, FITTING)
     if isinstance(log, BanditLog) and log.possible is not None:
         return diagnose_drawn(log, lambda drawn: _diagnosed(drawn, n_bins, level))
@@ -293,6 +306,9 @@ def _state(
             f"them would predict {found.late.share:.0%} more. {late}"
         )
         return "moving", said, None, None
+    adrift = found.adrift(level)
+    if adrift is not None:
+        return "moving", f"{_adrift(log, found, *adrift)} {late}", None, None
     if found.changes:
         last = found.changes[-1]
         place = round_of(log, found, last.round, last.low, last.high)
@@ -321,14 +337,25 @@ def _state(
     return "stable", f"{_stable(since, percent, rising=settling.rise_p < 1 - level)}. {late}", since, None
 
 
+def _adrift(log: BanditLog, found: Findings, start: int, stop: int, movement: Steadiness) -> str:
+    """Of weights that differ between early and late, but moved between changes too."""
+    first, end = round_of(log, found, start, start, start).round, round_of(log, found, stop - 1, stop, stop).round
+    return (
+        f"What it values is moving: no single change explains the picks, as no fixed policy explains those of rounds "
+        f"{first:,} to {end:,} (p {p_in_words(movement.p_value)}), and one that follows them would predict "
+        f"{movement.share:.0%} more."
+    )
+
+
 def _indifferent(uneven: str, p_value: float) -> str:
-    """Of picks that no feature explains; `uneven` says what shows that they are not random all the same."""
+    """Of picks that no weights explain; `uneven` says what shows that they are not random all the same."""
     p_said = p_in_words(p_value)
     if not uneven:
-        return f"No preference found: the picks look uniformly random (p {p_said})."
+        return f"No preference found: no weights for the features explain the picks better than chance (p {p_said})."
     return (
-        f"No preference found: no feature explains the picks (p {p_said}). They are not uniformly random, though: "
-        f"{uneven}. A rule, or something that the log lacks, decides."
+        f"No preference found: no weights for the features explain the picks (p {p_said}). They are not uniformly "
+        f"random, though: {uneven}. Something else decides, such as a rule, what the log lacks, or a score that is not "
+        "linear."
     )
 
 
