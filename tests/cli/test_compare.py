@@ -56,7 +56,7 @@ def test_warnings_are_said_once(run):
     assert ran.code == 0
     assert "explained as well by picking uniformly at random" in ran.err
     assert "suffix imitation, naive" in ran.err
-    assert "(tracking): no feature explains the picks of the first 500 rounds" in ran.err
+    assert "(tracking): no weights for the features explain the picks of the first 500 rounds" in ran.err
     document = json.loads(run("compare", *UNIFORM, "--observer", "tracking", "--json").out)
     assert [row["direction_error"] is None for row in document["rows"] if row["name"] == "tracking"] == [True]
 

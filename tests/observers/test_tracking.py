@@ -169,7 +169,7 @@ def test_uniform_picks_have_no_preference():
     assert observer.exploration_ is None
     assert not observer.fits_
     (said,) = observer.summary().words
-    assert said == "No preference was found: no feature explains the picks of the first 1000 rounds."
+    assert said == "No preference was found: no weights for the features explain the picks of the first 1000 rounds."
     np.testing.assert_allclose(observer.predict_proba(log), 0.1, atol=0.05)
 
 

@@ -117,8 +117,8 @@ def cards_of(found: Diagnosis, log: BanditLog | None = None) -> tuple[Card, ...]
     place = values.changed_at or values.since
     dated = "" if log is None or place is None or not log.dated else f", {date_of(log, place)}"
     details = {
-        "moving": "no fixed policy explains the picks at the end of the log",
-        "no preference": "no feature explains the picks",
+        "moving": "no fixed policy explains the picks",
+        "no preference": "no weights for the features explain the picks",
         "not enough evidence": "too few rounds, or none that a policy predicts",
         "changed": f"at about round {values.changed_at or 0:,}{dated}",
         "stable": f"since about round {values.since:,}{dated}" if values.since else "from the start",
