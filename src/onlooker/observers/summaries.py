@@ -378,7 +378,8 @@ class TrackingSummary(OfCoefficients):
 
     def _exploring(self) -> str:
         if not self.preferring:
-            return f"No preference was found: no weights for the features explain the picks of the first {self.decided_on} rounds."
+            explained = f"explain the picks of the first {self.decided_on} rounds"
+            return f"No preference was found: no weights for the features {explained}."
         if not self.named:
             said = unproved(self.verdict)
             return f"{said[0].upper()}{said[1:]}{self._lacking()}."
