@@ -564,7 +564,8 @@ class TrackingObserver(Observer):
         if monitor.uniform > NO_PREFERENCE:
             yield NoPreferenceWarning(
                 f"no weights for the features explain the picks of the first {monitor.decided_on} rounds "
-                f"(p = {monitor.uniform:.2g}): there is nothing to track. Do not interpret the weights as preferences; more rounds may help"
+                f"(p = {monitor.uniform:.2g}): there is nothing to track. Do not interpret the weights as preferences; "
+                "more rounds may help"
             )
         elif self.exploration_ is None and not monitor.compares:
             return
