@@ -56,8 +56,6 @@ BEHIND, COUNTS = 15.0, 4.0
 RATES, GROWTH = (0.2, 0.35, 0.5), 8.0
 """Powers of time by which weights may grow, and log-probability that they have to be worth: weights that do grow gain
 10 to 80 in logs of 3,000 rounds by that, and those that do not up to 5."""
-FREE = 1e6
-"""Rounds that a jump counts for: the weights may be anywhere after it."""
 WORK = 1 << 32
 """Rounds times the cube of the features and fifty, at most: five to ten seconds; a longer log keeps what the filter's
 first pass gives. That is 12,500 rounds of 20 features, 5,000 of 45."""
@@ -155,7 +153,7 @@ def _propagated(
     shares, parts = search.shares(), []
     for choice in shares:
         parts.append(_Shown.at(rounds, checkpoints, centring))
-        for one in backwards(search.rounds, *search.law(choice), search.sites):
+        for one in backwards(*search.law(choice), search.sites):
             parts[-1].keep(one)
     weights = np.array(list(shares.values()))[:, None, None]
     theta = np.stack([one.theta for one in parts])
@@ -169,19 +167,22 @@ def _propagated(
 
 
 def _settled_with(rounds: Rounds, jumps: Sequence[int]) -> tuple[_Search, list[int]] | None:
-    """What `_settled` finds where weights may be anywhere after a jump, and the jumps that they then really make."""
-    kept, found = list(jumps), None
-    while True:
-        gaps = rounds.gaps.copy()
-        gaps[kept] = FREE
-        found = _settled(replace(rounds, gaps=gaps), found)
-        if found is None and not kept:
-            return None
-        # Where the weights do not settle with all this freedom, nothing shows that they jumped.
-        real = [] if found is None else _real(found, kept)
-        if found is not None and real == kept:
+    """What `_settled` finds, and the jumps that the weights make: those that make the picks more probable.
+
+    A jump has to be worth the choice of its round among all.
+    """
+    without = _settled(rounds, [], None)
+    kept, found = list(jumps), without
+    while kept:
+        found = _settled(rounds, kept, found)
+        least = -math.inf if without is None else without.highest + len(kept) * math.log(rounds.n_rounds)
+        if found is None or found.highest <= least:
+            break
+        real = _real(found, kept)
+        if real == kept:
             return found, kept
         kept = real
+    return None if without is None else (without, [])
 
 
 def _real(search: _Search, jumps: Sequence[int]) -> list[int]:
@@ -195,7 +196,7 @@ def _real(search: _Search, jumps: Sequence[int]) -> list[int]:
         return []
     places = {t for jump in jumps for t in (jump - 1, jump)}
     beliefs: dict[int, tuple[Vector, Matrix]] = {}
-    for one in backwards(search.rounds, *search.law(search.top()), search.sites):
+    for one in backwards(*search.law(search.top()), search.sites):
         means, spreads = one.smoothed
         for t in places & set(range(one.start, one.start + len(means))):
             beliefs[t] = means[t - one.start, :-1].copy(), spreads[t - one.start, :-1, :-1].copy()
@@ -209,21 +210,20 @@ def _real(search: _Search, jumps: Sequence[int]) -> list[int]:
     return real
 
 
-def _settled(rounds: Rounds, before: _Search | None) -> _Search | None:
+def _settled(rounds: Rounds, jumps: list[int], before: _Search | None) -> _Search | None:
     """How probable laws are, and where the choice model of each round is approximated under the most probable one.
 
     Laws with growth find other places than those without, each its own the better: they are compared at the end, and
-    growth has to be clear.
+    growth has to be clear. With jumps the search begins where one without them ended.
     """
     try:
-        if before is not None:
-            return _settled_among(before.again(before.sites, rounds))
-        first = _sites(rounds, tuned_law(rounds), rounds.best, None)
-        found = [_settled_among(_Search(rounds, first, laws).begun()) for laws in _laws(rounds)]
+        first = _sites(rounds, tuned_law(rounds), rounds.best, None) if before is None else before.sites
+        families = _laws(rounds)[: 1 if jumps else None]
+        found = [_settled_among(_Search(rounds, first, laws, jumps).begun()) for laws in families]
     except np.linalg.LinAlgError:
         # A spread without each round's own pick need not be one where picks contradict the law.
         return None
-    settled = [(one.evidence[one.top()] - GROWTH * place, one) for place, one in enumerate(found) if one is not None]
+    settled = [(one.highest - GROWTH * place, one) for place, one in enumerate(found) if one is not None]
     return max(settled, key=lambda one: one[0])[1] if settled else None
 
 
@@ -246,7 +246,7 @@ def _settled_among(search: _Search) -> _Search | None:
 
 def _moved(search: _Search, choice: Choice, share: float) -> tuple[Sites, float]:
     """Where rounds are approximated after a share of the step under a law; how far the step goes, in their length."""
-    before, later = search.sites, _sites(search.rounds, *search.law(choice), search.sites)
+    before, later = search.sites, _sites(*search.law(choice), search.sites)
     change = later.means - before.means
     moved = float(np.linalg.norm(change[:, :-1])) / max(float(np.linalg.norm(later.means[:, :-1])), 1e-300)
     # The share of random picks takes half of its step at most: it would go back and forth where there are none.
@@ -276,6 +276,8 @@ class _Search:
     rounds: Rounds
     sites: Sites
     laws: Sequence[Kind]
+    jumps: list[int]
+    """Rounds before which the weights may go anywhere."""
     evidence: dict[Choice, float] = field(default_factory=dict)
 
     def begun(self) -> _Search:
@@ -284,9 +286,9 @@ class _Search:
         self._refine(3)
         return self
 
-    def again(self, sites: Sites, rounds: Rounds | None = None) -> _Search:
+    def again(self, sites: Sites) -> _Search:
         """The same with rounds approximated elsewhere; laws that are far behind are left out."""
-        found = _Search(self.rounds if rounds is None else rounds, sites, self.laws)
+        found = _Search(self.rounds, sites, self.laws, self.jumps)
         before = self._tops()
         found._look(before)
         found._refine(1)
@@ -298,14 +300,22 @@ class _Search:
         """The best law."""
         return max(self.evidence, key=lambda one: (self.evidence[one], one))
 
-    def law(self, choice: Choice) -> tuple[Law, int]:
-        """The same of a choice."""
+    @property
+    def highest(self) -> float:
+        """Its log-probability of the picks."""
+        return self.evidence[self.top()]
+
+    def law(self, choice: Choice) -> tuple[Rounds, Law, int]:
+        """The rounds, where jumps take as long as weights need to turn round, the law and the member that it moves."""
         which, law = self.laws[choice[0]]
-        return scaled(law, 2.0 ** choice[1]), which
+        law = scaled(law, 2.0 ** choice[1])
+        gaps = self.rounds.gaps.copy()
+        gaps[self.jumps] = 1.0 + 4.0 * self.sites.size / (law.every + law.pick)
+        return replace(self.rounds, gaps=gaps), law, which
 
     def shares(self) -> dict[Choice, float]:
         """How probable each law is, of those that count."""
-        top = max(self.evidence.values())
+        top = self.highest
         found = {one: math.exp(value - top) for one, value in self.evidence.items() if value > top - COUNTS}
         total = sum(found.values())
         return {one: share / total for one, share in found.items()}
@@ -325,9 +335,9 @@ class _Search:
         self.evidence.update(zip(choices, ordered_map(self._probability, choices), strict=True))
 
     def _probability(self, choice: Choice) -> float:
-        law, which = self.law(choice)
-        member, none = first_member(self.rounds, which, self.sites), no_record(len(self.rounds.after.units))
-        return sum(follow(self.rounds, one, law, member, none, self.sites)[1] for one in self.rounds.stretches())
+        rounds, law, which = self.law(choice)
+        member, none = first_member(rounds, which, self.sites), no_record(len(rounds.after.units))
+        return sum(follow(rounds, one, law, member, none, self.sites)[1] for one in rounds.stretches())
 
 
 def _laws(rounds: Rounds) -> list[list[Kind]]:
