@@ -77,6 +77,8 @@ def test_summary_as_a_table(kind, fitted):
         kind().summary()
 
 
+# The picks of LinUCB are certain, so that the weights behind them may be of any length.
+@pytest.mark.filterwarnings("ignore:the weights over time did not settle")
 @pytest.mark.parametrize("kind", OBSERVERS, ids=lambda kind: kind.__name__)
 def test_plot(kind, fitted):
     figure = fitted[kind.__name__].plot()
@@ -86,6 +88,7 @@ def test_plot(kind, fitted):
         kind().plot()
 
 
+@pytest.mark.filterwarnings("ignore:the weights over time did not settle")
 def test_weights_that_walk_have_errors_and_a_path(fitted):
     found = fitted["DynamicImitation"]
     frame = found.summary().to_frame()

@@ -166,7 +166,7 @@ class Findings:
 
 
 SETTLED = 0.25
-"""Learners begin anew after a change: so much of each part between changes is not asked to be that of one policy."""
+"""Learners begin again after a change: so much of each part between changes is not asked to be that of one policy."""
 
 MATERIAL_BETWEEN = 0.01
 """Movement between changes counts if following it would predict picks better by this part.

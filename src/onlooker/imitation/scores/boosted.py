@@ -24,7 +24,7 @@ PATIENCE = 30
 """Trees without gain on them, after which no more are grown."""
 
 FEATURES_A_TREE, ROWS_A_TREE = 0.5, 0.8
-"""Shares of the features and of the rows that a tree is grown on, drawn anew for each: trees then err differently."""
+"""Shares of the features and of the rows that a tree is grown on, drawn again for each: trees then err differently."""
 
 THREADED_ROWS = 100_000
 """Rows from which on LightGBM uses all threads."""

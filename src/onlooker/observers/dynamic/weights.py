@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from onlooker.base.errors import ConvergenceWarning, warn
 from onlooker.base.threads import ordered_map
-from onlooker.base.types import Matrix, Vector
+from onlooker.base.types import Index, Matrix, Vector
 from onlooker.logs.log import BanditLog
 from onlooker.observers.dynamic.changes import LEVEL, Jumps
 from onlooker.observers.dynamic.members import AVERAGES, DRIFTS, GROWS, SETTLES, bank, no_record, scaled
@@ -48,8 +48,8 @@ go back and forth."""
 SETTLED, NEARLY_SETTLED = 0.01, 0.2
 """Share of their length by which the weights may still move: enough are turns until then, and more is not settled."""
 UNSETTLED = (
-    "the weights over time did not settle: their lengths, and the widths of their bands, are those of a first look at "
-    "the picks, and may be far off. Compare directions only"
+    "the weights over time did not settle, as where all picks are certain: their lengths, and the widths of their bands, "
+    "are those of a first look at the picks, and may be far off. Compare directions only"
 )
 BEHIND, COUNTS = 15.0, 4.0
 """Log-probability by which a law may be behind to be looked at again, and to count."""
@@ -78,8 +78,7 @@ def smooth_path(
         shown.keep(one)
     found, has_covariances = jumps.found(), rounds.after.members[0].spread.ndim == 2
     n_choices = rounds.after.n_choices - rounds.before.n_choices
-    is_short = isinstance(rounds.log, BanditLog) and rounds.n_rounds * (d + 50) ** 3 <= WORK
-    if has_covariances and is_short and n_choices >= ENOUGH:
+    if has_covariances and n_choices >= ENOUGH and rounds.n_rounds * (d + 50) ** 3 <= WORK:
         try:
             again = _propagated(rounds, found, checkpoints, centring)
         except np.linalg.LinAlgError:
@@ -258,8 +257,7 @@ def _sites(rounds: Rounds, law: Law, which: int, before: Sites | None) -> Sites:
     """Where to approximate the choice model of each round, given where the others are approximated."""
     from onlooker.kernels.dynamic import fill_flats
 
-    assert isinstance(rounds.log, BanditLog)
-    offsets = rounds.log.offsets
+    offsets = _offsets(rounds) if before is None else before.offsets
     means, flats = np.empty((rounds.n_rounds, len(rounds.after.units) + 1)), np.empty(offsets[-1] - offsets[0])
     for one in backwards(rounds, law, which, before):
         middles, spreads = without_own(one)
@@ -267,6 +265,14 @@ def _sites(rounds: Rounds, law: Law, which: int, before: Sites | None) -> Sites:
         means[one.start : stop] = middles
         fill_flats(one.block.rows, one.block.offsets, middles, spreads, flats[offsets[one.start] : offsets[stop]])
     return Sites(means, flats, offsets)
+
+
+def _offsets(rounds: Rounds) -> Index:
+    """Where the rows of each round begin."""
+    if isinstance(rounds.log, BanditLog):
+        return rounds.log.offsets
+    sizes = [np.diff(rounds.take(*one).offsets) for one in rounds.stretches()]
+    return np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
 
 
 @dataclass(eq=False)
