@@ -48,8 +48,8 @@ go back and forth."""
 SETTLED, NEARLY_SETTLED = 0.01, 0.2
 """Share of their length by which the weights may still move: enough are turns until then, and more is not settled."""
 UNSETTLED = (
-    "the weights over time did not settle, as where all picks are certain: their lengths, and the widths of their bands, "
-    "are those of a first look at the picks, and may be far off. Compare directions only"
+    "the weights over time did not settle, as where all picks are certain: their lengths, and the widths of their "
+    "bands, are those of a first look at the picks, and may be far off. Compare directions only"
 )
 BEHIND, COUNTS = 15.0, 4.0
 """Log-probability by which a law may be behind to be looked at again, and to count."""
